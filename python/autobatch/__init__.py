@@ -10,6 +10,7 @@
 """
 
 from ._autobatch import __version__
+from ._calibration import Calibration, Ranks, sbc
 from ._errors import AutobatchError, AutobatchWarning, CompileError, FileError, InputError, Interrupted, LaneError, OutOfMemory
 from ._model import Model
 from ._program import Function, Gradient, Port, Program, Result, compile, value_and_grad
@@ -20,6 +21,7 @@ from ._sample import open_store as open
 __all__ = [
     "AutobatchError",
     "AutobatchWarning",
+    "Calibration",
     "CompileError",
     "FileError",
     "Fit",
@@ -34,6 +36,7 @@ __all__ = [
     "Port",
     "Program",
     "Progress",
+    "Ranks",
     "Result",
     "Summary",
     "__version__",
@@ -41,6 +44,7 @@ __all__ = [
     "open",
     "resume",
     "sample",
+    "sbc",
     "value_and_grad",
 ]
 

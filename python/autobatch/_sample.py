@@ -76,6 +76,8 @@ class Fit(Mapping[str, Array]):
         self.inv_metric: list[Array] = made["inv_metric"]
         #: Chains that failed, and why.
         self.failed: list[tuple[int, str]] = made["failed"]
+        #: Data sets, and chains of each, where there are many data sets.
+        self.data_sets: tuple[int, int] | None = made.get("data_sets")
         #: Whether all draws of all chains are there.
         self.complete: bool = made["complete"]
         self.gradients: int = made["gradients"]
@@ -97,6 +99,17 @@ class Fit(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self.posterior)
+
+    def of_data_set(self, number: int) -> dict[str, Array]:
+        """The draws of a data set, chain × draw × shape: of the chains that did not fail."""
+        if self.data_sets is None:
+            raise InputError("there is one data set")
+        count, each = self.data_sets
+        if not 0 <= number < count:
+            raise InputError(f"there is no data set {number!r}: there are {count}, counted from 0")
+        first = self.settings["first_chain"]
+        mine = [at for at, chain in enumerate(self.chains) if (chain - first) // each == number]
+        return {name: value[mine] for name, value in self.posterior.items()}
 
     def summary(self) -> Summary:
         """The table of the run."""
@@ -171,6 +184,9 @@ class Fit(Mapping[str, Array]):
             made = xarray.Dataset(variables, coords=along)
             if "chain" in leading:
                 made = made.assign_coords(chain=self.chains, draw=np.arange(made.sizes.get("draw", 0)))
+                if self.data_sets is not None:
+                    first = self.settings["first_chain"]
+                    made = made.assign_coords(data_set=("chain", [(c - first) // self.data_sets[1] for c in self.chains]))
             return made
 
         def stats(arrays: Mapping[str, Array]) -> xarray.Dataset:
@@ -292,6 +308,7 @@ def sample(
     thin: int = 1,
     save_warmup: bool = False,
     keep: Sequence[str] | None = None,
+    lane_data: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
     lanes: range | tuple[int, int] | None = None,
     executor: Executor | None = None,
@@ -312,6 +329,10 @@ def sample(
     `starts` has unconstrained points in its place. `stepsize` is one that stays: warmup adapts nothing then. `settings` are those
     of the sampler, `autobatch sample --list-settings` lists them. Chain i has the random stream of `first_chain + i`, so that
     runs of parts of the chains give together what one run gives. `keep` names the variables that are kept.
+
+    `lane_data` are data of which each data set has its own, with an axis over the data sets before their own; `chains` is then
+    the number of each, and `fit.of_data_set(k)` has the draws of one: many posteriors in one batch, a sweep over priors among
+    them, where these are data.
 
     `store` is a folder to which the draws go while they are made, as Zarr with the names of ArviZ: `xarray.open_datatree(store,
     engine="zarr")` reads it at any time, and `resume(store)` goes on with a run that was killed, to the same draws. With `lanes`
@@ -356,7 +377,8 @@ def sample(
         raise InputError("init has values of parameters by their names, or is a list with those of each chain")
     at, scale = (None if x is None else np.asarray(x, dtype=np.float64) for x in (starts, inv_metric))
     asked_of_run = options(seed=seed, first_lane=first_chain, **how)
-    run = _autobatch.Run(of_model, job, [values(one) for one in several or []], at, scale, asked, asked_of_run)
+    own = None if lane_data is None else values(lane_data)
+    run = _autobatch.Run(of_model, job, [values(one) for one in several or []], at, scale, own, asked, asked_of_run)
     kind, where = source(model)
     title = os.path.splitext(os.path.basename(where))[0] if kind == "file" else "model"
     used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws, title=title)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use autobatch::program::Terms;
 use autobatch::report::progress::group_row;
-use autobatch::sampler::{Advice, Draws, Metric, Number, Progress, Samples};
-use autobatch::{Array, Sampler};
+use autobatch::sampler::{Advice, CalibratedQuantity, Draws, Metric, Number, Progress, Samples, Simulator};
+use autobatch::{Array, Options, Sampler};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,6 +62,7 @@ impl Run {
         inits: Vec<Bound<'_, PyDict>>,
         starts: Option<Bound<'_, PyAny>>,
         inv_metric: Option<Bound<'_, PyAny>>,
+        lane_data: Option<Bound<'_, PyDict>>,
         settings: &Bound<'_, PyDict>,
         asked: Asked,
     ) -> PyResult<Self> {
@@ -102,6 +103,9 @@ impl Run {
         }
         if let Some(metric) = inv_metric {
             sampler = sampler.inv_metric(array("inv_metric", &metric)?);
+        }
+        if let Some(own) = lane_data {
+            sampler = sampler.lane_data(named("lane_data", &own)?);
         }
         for (name, value) in settings.iter() {
             let name: String = name.extract()?;
@@ -162,6 +166,38 @@ impl Run {
         let out = of_samples(py, samples)?;
         out.set_item("unknown", unknown)?;
         out.set_item("model_warnings", warnings)?;
+        Ok(out)
+    }
+
+    /// Checks model and sampler by simulation, once: with the model's own simulator or another one, so many times, or with what
+    /// was drawn. Gives for each quantity its name, p-value, mean rank, spread, the part of its draws that is independent, its
+    /// ranks, and the points of their distribution function with the band; and the text, the page and the sizes.
+    #[pyo3(signature = (simulations, simulator, drawn))]
+    fn calibrate<'py>(
+        &self,
+        py: Python<'py>,
+        simulations: usize,
+        simulator: Option<Given<'_>>,
+        drawn: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
+        let simulator = match (simulator, drawn) {
+            (Some(given), _) => Simulator::Program(Box::new(given.sampler(Options::default())?), simulations),
+            (None, Some(drawn)) => Simulator::Drawn(named("simulator", &drawn)?),
+            (None, None) => Simulator::Own(simulations),
+        };
+        let made = watched(py, &self.stop, || sampler.calibrate(&simulator))?;
+        let calibration = made.map_err(|e| raised(py, &e))?;
+        let out = PyDict::new(py);
+        let quantities: Vec<_> = calibration.quantities.iter().map(quantity).collect();
+        out.set_item("quantities", quantities)?;
+        out.set_item("p_value", calibration.p_value())?;
+        out.set_item("draws", calibration.draws)?;
+        out.set_item("simulations", calibration.simulations)?;
+        out.set_item("failed", calibration.failed)?;
+        out.set_item("text", calibration.to_string())?;
+        out.set_item("page", calibration.page("Calibration"))?;
         Ok(out)
     }
 
@@ -240,6 +276,10 @@ fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("table", samples.summary().to_string())?;
     out.set_item("warnings", samples.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())?;
     out.set_item("diagnosis", samples.diagnosis().to_string())?;
+    if let Some(table) = samples.data_sets() {
+        out.set_item("table", table.to_string())?;
+    }
+    out.set_item("data_sets", samples.draws().data_sets)?;
     out.set_item("failed", samples.failed_chains().map(|t| (t.position, t.told())).collect::<Vec<_>>())?;
     out.set_item("complete", samples.is_complete())?;
     let draws: Draws = samples.into_draws();
@@ -257,6 +297,17 @@ fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("gradients", draws.gradients)?;
     out.set_item("seconds", draws.seconds)?;
     Ok(out)
+}
+
+/// The place, the part of the ranks below it, and the ends of the band.
+type Point = (f64, f64, f64, f64);
+
+/// A quantity: name, p-value, mean rank, spread, the independent part of its draws, ranks, and distribution function.
+type Quantity = (String, (f64, f64, f64, f64), Vec<usize>, Vec<Point>);
+
+fn quantity(of: &CalibratedQuantity) -> Quantity {
+    let function = of.function.iter().map(|p| (p.place, p.part, p.least, p.most)).collect();
+    (of.name.clone(), (of.p_value, of.mean, of.spread, of.independent), of.ranks.clone(), function)
 }
 
 fn arrays(py: Python<'_>, all: impl IntoIterator<Item = (String, Array)>) -> PyResult<Bound<'_, PyDict>> {

@@ -59,6 +59,12 @@ pub trait Loader {
     fn add(&self, sources: &mut SourceMap, name: &str, text: &Arc<str>) -> FileId {
         sources.add(name, text.clone())
     }
+
+    /// Names of parameters that vary in the functions of a module, though they are marked `shared` there: whoever runs the
+    /// program has one value for each lane.
+    fn varying(&self, _module: &str) -> &[String] {
+        &[]
+    }
 }
 
 /// Parses and checks the file `main` of `sources` and every module that it uses; their texts are added to `sources`.
@@ -95,6 +101,7 @@ fn check_noting(
         false => Notes::default(),
     };
     stack::with_room(modules.depth(), || models::expand(&mut modules.modules, sources, &mut diagnostics));
+    modules.vary(loader);
     let depth = modules.depth();
     let check = move || Checker::new(sources, modules, diagnostics, notes).run();
     let (program, mut diagnostics, meanings) = stack::on_large_stack(depth, check);

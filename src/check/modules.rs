@@ -59,6 +59,21 @@ impl Loaded {
         self.modules.values().any(|module| module.std && module.name == name)
     }
 
+    /// Takes `shared` from parameters that whoever runs the program has values of for each lane.
+    pub(super) fn vary(&mut self, loader: &dyn Loader) {
+        for module in self.modules.values_mut() {
+            let names = loader.varying(&module.name);
+            if names.is_empty() {
+                continue;
+            }
+            for item in &mut Arc::make_mut(&mut module.ast).items {
+                let ItemKind::Fn(function) = &mut item.kind else { continue };
+                let varies = |param: &&mut ast::Param| names.iter().any(|name| **name == *param.name.text);
+                function.params.iter_mut().filter(varies).for_each(|param| param.shared = false);
+            }
+        }
+    }
+
     /// Levels of the deepest tree.
     pub(super) fn depth(&self) -> usize {
         self.modules.values().map(|module| module.ast.depth).max().unwrap_or(0)

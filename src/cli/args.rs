@@ -22,6 +22,7 @@ use super::page::ReportArgs;
 use super::pathfinder::PathfinderArgs;
 use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
+use super::sbc::SbcArgs;
 use super::store::{MergeArgs, ResumeArgs, StoreArgs};
 use super::trace::TraceArgs;
 
@@ -52,6 +53,8 @@ pub(super) enum Command {
     Resume(Box<ResumeArgs>),
     /// End a store whose chains several processes have run
     Merge(MergeArgs),
+    /// Check a model and a sampler by simulation: whether what is drawn from the prior has uniform ranks in its posteriors
+    Sbc(Box<SbcArgs>),
     /// Print the table of CmdStan's stansummary, of the chains of a run: Stan CSV, arrays, or a Zarr store
     Summary(SummaryArgs),
     /// Say what to worry about in the chains of a run, as CmdStan's diagnose; or test the gradient of a model
@@ -251,6 +254,10 @@ pub(super) struct SampleArgs {
     pub(super) model: Option<PathBuf>,
     #[command(flatten)]
     pub(super) data: DataArgs,
+    /// Data of which each data set has its own, with an axis over the data sets before their own: --chains are those of each,
+    /// one after the other
+    #[arg(long, value_name = "FILE.json|.npz")]
+    pub(super) lane_data: Option<PathBuf>,
     /// The sampler: a program that exports `transition`, or std/hmc.ab, std/slice_nuts.ab; std/nuts.ab by default
     #[arg(long, value_name = "FILE.ab")]
     pub(super) sampler: Option<PathBuf>,

@@ -33,6 +33,7 @@ mod sample;
 mod sample_args;
 mod sample_files;
 mod sample_job;
+mod sbc;
 mod search;
 mod search_args;
 mod show;
@@ -100,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Sample(args) => sample::sample(&args),
         Command::Resume(args) => store::resume(&args),
         Command::Merge(args) => store::merge(&args),
+        Command::Sbc(args) => sbc::sbc(&args),
         Command::Summary(args) => stan_files::summary(&args),
         Command::Diagnose(args) => stan_files::diagnose(&args),
         Command::Report(args) => page::report(&args),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::mcmc::sampling::ModelSource;
-use crate::program::io::read_argument;
+use crate::mcmc::sampling::{DataSets, ModelSource};
+use crate::program::io::{NamedValues, read_argument};
 use crate::program::{Error, ErrorKind, Function, Inputs, StanModel, Terms};
 
 use super::args::InputArgs;
@@ -78,6 +78,8 @@ pub(super) struct Model<'a> {
     path: &'a Path,
     given: InputArgs,
     pub(super) stan: Option<StanModel>,
+    /// What each data set has of its own, where there are many.
+    pub(super) sets: Option<DataSets>,
 }
 
 impl<'a> Model<'a> {
@@ -87,7 +89,22 @@ impl<'a> Model<'a> {
     /// # Errors
     /// For a Stan program that cannot be read or has errors, and data that it does not accept. Others are read later.
     pub(super) fn load(path: &'a Path, args: &DataArgs, terms: Terms, seed: u64) -> Result<Self, Error> {
+        Self::load_sets(path, args, None, terms, seed)
+    }
+
+    /// The same with data of which each data set has its own, with an axis over the data sets before their own.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and for data sets that differ in more than values.
+    pub(super) fn load_sets(
+        path: &'a Path,
+        args: &DataArgs,
+        own: Option<&NamedValues>,
+        terms: Terms,
+        seed: u64,
+    ) -> Result<Self, Error> {
         let given = InputArgs { data: args.data.clone(), shared: args.shared.clone(), ..InputArgs::default() };
+        let mut sets = None;
         let stan = if is_stan(path) {
             // A path that is wrong is told before all that may be wrong with the data.
             if let Err(e) = std::fs::metadata(path) {
@@ -98,15 +115,24 @@ impl<'a> Model<'a> {
                 let (name, value) = read_argument(text)?;
                 StanModel::add_data(&mut data, name, &value)?;
             }
-            let model = StanModel::load_with(path, &data, terms, (&args.includes.include_path, seed))?;
+            let with = (&args.includes.include_path[..], seed);
+            let model = match own {
+                None => StanModel::load_with(path, &data, terms, with)?,
+                Some(own) => {
+                    let (model, arrays) = StanModel::load_sets(path, (&data, own), terms, with)?;
+                    sets = Some(DataSets::new(arrays)?);
+                    model
+                }
+            };
             let (warnings, sources) = model.warnings();
             super::show_warnings(warnings, sources);
             model.printed().iter().for_each(|line| super::note(line));
             Some(model)
         } else {
+            sets = own.map(|own| DataSets::of_values(own, &ModelSource::from(path))).transpose()?;
             None
         };
-        Ok(Self { path, given, stan })
+        Ok(Self { path, given, stan, sets })
     }
 
     /// The model.

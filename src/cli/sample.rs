@@ -9,6 +9,7 @@ use super::args::SampleArgs;
 use super::lines::Lines;
 use super::model::{Model, SAMPLED};
 use super::progress::Watcher;
+use super::sample_args::DrawsFormat;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
@@ -17,8 +18,9 @@ use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::store::ShownArgs;
 use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer as _, Reached, Sampling, Setting, settings_of};
+use crate::program::io::NamedValues;
 use crate::program::{Error, ErrorKind};
-use crate::report::{Diagnosis, Summary};
+use crate::report::{DataSetsSummary, Diagnosis, Summary};
 use crate::run::{Trap, TrapKind};
 
 pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
@@ -37,6 +39,10 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     if args.store.store.is_some() && (args.trace.trace.is_some() || args.profile.is_some()) {
         return Err(Error::new(ErrorKind::Option, "--trace and --profile are of runs without --store"));
+    }
+    let own = args.lane_data.as_deref().map(NamedValues::read).transpose()?;
+    if own.is_some() {
+        refuse_with_sets(args)?;
     }
     let file = DrawsFile::new(&args.draws_file, args.chains, args.chain.id)?;
     let read = files_read(args, model);
@@ -58,7 +64,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     trace::ask(&mut options, &args.trace, file.path())?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
-    let loaded = Model::load(model, &args.data, SAMPLED, options.settings.seed)?;
+    let loaded = Model::load_sets(model, &args.data, own.as_ref(), SAMPLED, options.settings.seed)?;
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     if args.store.store.is_some() {
@@ -75,7 +81,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let draws = sampling.run(&options, &progress)?;
     progress.finished(&draws.reached);
     drop(lines);
-    report_traps(&draws, args.chains, &sampling.not_numbers());
+    report_traps(&draws, sampling.chains(), &sampling.not_numbers());
     let stopped = stop.load(Ordering::Relaxed);
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
@@ -86,13 +92,27 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         return Err(Error::new(ErrorKind::Input, "no chain is left: there are no draws"));
     }
     if stopped && draws.draws == 0 {
-        report_nothing(&draws, args.chains);
+        report_nothing(&draws, sampling.chains());
         file.write_states(args, &draws, &options)?;
         profile::write(args.profile.as_deref(), &draws.stats)?;
         trace::write(&args.trace, &draws.stats)?;
         return Ok(interrupted());
     }
     let written = file.write(args, &draws, &options);
+    if draws.data_sets.is_some() {
+        let mut summary = DataSetsSummary::of_draws(&draws);
+        for name in summary.keep(&args.summary) {
+            note(&format!("warning: --summary: there is no parameter `{name}`"));
+        }
+        print(&format!("{summary}\n"));
+        if args.stats {
+            print(&show_stats(&draws.stats));
+        }
+        profile::write(args.profile.as_deref(), &draws.stats)?;
+        trace::write(&args.trace, &draws.stats)?;
+        written?;
+        return Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) });
+    }
     let mut summary = Summary::of_draws(&draws);
     for name in summary.keep(&args.summary) {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
@@ -121,6 +141,25 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     // Only now, so that the summary is not lost with the file.
     written?;
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+}
+
+/// Refuses what is of one posterior where there are many.
+fn refuse_with_sets(args: &SampleArgs) -> Result<(), Error> {
+    let csv = args.draws_file.format == Some(DrawsFormat::StanCsv)
+        || args.draws_file.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
+    let with = [
+        (args.store.store.is_some(), "--store has the draws of one posterior: leave it out"),
+        (csv, "files of Stan CSV are of one posterior: name a file of arrays, --output FILE.npz"),
+        (args.report.is_some(), "--report shows one posterior: leave it out"),
+        (args.diagnose, "--diagnose is of one posterior: leave it out"),
+        (args.chain.save_metric == Some(true), "--save-metric is of files of Stan CSV: leave it out"),
+    ];
+    match with.into_iter().find(|(given, _)| *given) {
+        Some((_, why)) => {
+            Err(Error::new(ErrorKind::Option, format!("with --lane-data there are many posteriors: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What `--set` can set.

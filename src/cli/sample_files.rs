@@ -329,6 +329,10 @@ fn arrays(draws: &Draws) -> IndexMap<String, Cow<'_, Array>> {
         let numbers = draws.chains.iter().map(|c| *c as i64).collect();
         all.insert("chain".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
     }
+    if let Some((_, each)) = draws.data_sets {
+        let numbers = draws.chains.iter().map(|chain| (chain / each) as i64).collect();
+        all.insert("data_set".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
+    }
     all
 }
 

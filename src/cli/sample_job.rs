@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::mcmc::sampling::{Job, Metric};
+use crate::mcmc::sampling::{DataSets, Job, Metric};
 use crate::program::io::{ArrayType, Data, NamedValues, read_argument};
 use crate::program::{Error, ErrorKind, Options};
 use crate::types::{Array, DType};
@@ -21,6 +21,7 @@ const INV_METRIC: &str = "inv_metric";
 /// For what makes no sense together, and files that cannot be read.
 pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Options) -> Result<Job<'a>, Error> {
     let chain = &args.chain;
+    let chains = all_chains(args.chains, model.sets.as_ref())?;
     let refused = |message: &str| Err(Error::new(ErrorKind::Option, message));
     if args.chains == 0 {
         return refused("--chains 0: there is nothing to sample");
@@ -29,7 +30,12 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
     let starts = match (&chain.starts, chain.init_files()) {
         (Some(_), Some(_)) => return refused("--init and --starts both name a file of starting points"),
         (Some(path), None) => Some(read_starts(path)?),
-        (None, Some(files)) => Some(inits(&files, model, (args.chains, chain.id), options)?),
+        (None, Some(_)) if model.sets.is_some() => {
+            return refused(
+                "--init names values of parameters, whose data would differ: with --lane-data give --starts",
+            );
+        }
+        (None, Some(files)) => Some(inits(&files, model, (chains, chain.id), options)?),
         (None, None) => None,
     };
     let stepsize = match (chain.stepsize, chain.adapt_engaged) {
@@ -41,10 +47,11 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
         (given, _) => given,
     };
     let metric = chain.metric.map_or_else(Metric::default, Metric::from);
-    let inv_metric = read_metrics(&chain.metric_file, metric, (args.chains, chain.id))?;
+    let inv_metric = read_metrics(&chain.metric_file, metric, (chains, chain.id))?;
     Ok(Job {
         sampler: chain.algorithm.map(|a| Path::new(a.sampler())).or(args.sampler.as_deref()),
-        chains: args.chains,
+        chains,
+        data_sets: model.sets.clone(),
         // Nothing would be learnt.
         warmup: if stays { 0 } else { args.warmup },
         draws: args.draws,
@@ -57,12 +64,19 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
     })
 }
 
+/// Chains of all data sets together.
+pub(super) fn all_chains(each: usize, sets: Option<&DataSets>) -> Result<usize, Error> {
+    let count = sets.map_or(1, DataSets::count);
+    each.checked_mul(count)
+        .ok_or_else(|| Error::new(ErrorKind::Option, format!("{count} data sets of {each} chains are too many")))
+}
+
 /// The files that a run reads.
 pub(super) fn files_read(args: &SampleArgs, model: &Path) -> Vec<PathBuf> {
     let chain = &args.chain;
     let given = of_chains(&chain.init_files().unwrap_or_default(), args.chains, chain.id);
     let given = given.into_iter().chain(of_chains(&chain.metric_file, args.chains, chain.id));
-    let others = [&chain.starts, &args.sampler].into_iter().flatten().cloned();
+    let others = [&chain.starts, &args.sampler, &args.lane_data].into_iter().flatten().cloned();
     args.data.files().chain([model.to_owned()]).chain(given).chain(others).collect()
 }
 

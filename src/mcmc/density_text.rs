@@ -10,7 +10,7 @@ use super::sampling::{DENSITY_AND_GRADIENT, ModelSource};
 pub(super) struct DensityText {
     /// Dimensions that the program is generic in, in brackets; empty where there are none.
     pub(super) dims: String,
-    /// Its shared parameters, the model's data.
+    /// Its other parameters, the model's data: shared, but for those of which each data set has its own.
     pub(super) params: Vec<String>,
     /// These as arguments, with a comma before each.
     pub(super) args: String,
@@ -37,7 +37,9 @@ impl DensityText {
             (signature.dims.iter()).filter(|(id, _)| number(id).is_none()).map(|(_, name)| name.as_str()).collect();
         Self {
             dims: if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) },
-            params: data.iter().map(|p| format!("shared {}: {}", p.name, p.describe(&names))).collect(),
+            params: (data.iter())
+                .map(|p| format!("{}{}: {}", if p.shared { "shared " } else { "" }, p.name, p.describe(&names)))
+                .collect(),
             args: data.iter().map(|p| format!(", {}", p.name)).collect(),
             state: state.describe(&names),
             dimension: state.extents[0].display(&names).to_string(),

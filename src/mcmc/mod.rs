@@ -14,5 +14,6 @@ pub mod protocol;
 mod psis;
 pub mod quantities;
 pub mod sampling;
+pub mod simulated;
 mod special;
 mod streams;

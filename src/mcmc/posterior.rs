@@ -4,10 +4,10 @@ use indexmap::IndexMap;
 
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
-use super::sampling::{DrawnParameters, Lesser, ModelSource, PARAMETERS};
+use super::sampling::{AT_ONCE, DrawnParameters, Lesser, ModelSource, PARAMETERS};
 use super::sampling::{density_of_terms, dimension, each_draw, refuse_missing, rows_of};
 use crate::mcmc::streams::OF_POINTS;
-use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms};
+use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms, Varying};
 use crate::types::Array;
 
 /// A model that is read, with the data of its functions.
@@ -77,7 +77,7 @@ impl<'a> Posterior<'a> {
             text.args,
             made.body.replace("{start}", &start).replace("{counts}", &arguments).replace("{d}", &text.dimension),
         );
-        let program = Program::compile_with("<driver>", &source, self.source.module().1)?;
+        let program = Program::compile_with("<driver>", &source, self.source.module().1, Varying::default())?;
         let values = counts.into_iter().zip(made.counts.iter().map(|(_, n)| *n)).collect();
         Ok(Algorithm { program, start, counts: values, data: self.data.clone() })
     }
@@ -115,7 +115,7 @@ impl<'a> Posterior<'a> {
             _ => vec![],
         };
         let who = |at: usize| format!("point {at}");
-        each_draw(&bind, (chains, draws), (&number, &who), &names, &options)
+        each_draw((&bind, AT_ONCE), (chains, draws), (&number, &who), &names, &options)
     }
 }
 

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use super::by_value::{ByValue, QUANTITIES};
 use super::protocol::Q;
-use super::sampling::{FailedDraws, Lesser, ModelSource, PARAMETERS, each_draw};
+use super::sampling::{AT_ONCE, FailedDraws, Lesser, ModelSource, PARAMETERS, each_draw};
 use crate::mcmc::streams::OF_QUANTITIES;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
@@ -141,7 +141,7 @@ impl Quantities {
             function.bind(&inputs(data), options).map(Some)
         };
         let who = |at: usize| format!("draw {} of chain {}", at % count, at / count);
-        let drawn = each_draw(&bind, (chains, count), (&number, &who), names, options);
+        let drawn = each_draw((&bind, AT_ONCE), (chains, count), (&number, &who), names, options);
         drawn.map_err(|error| match error.kind() {
             ErrorKind::Memory => {
                 let remedy = "each draw is a lane: give fewer draws at a time, or fewer quantities";

@@ -4,7 +4,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `job` | what to sample |
+//! | `job`, `data_sets` | what to sample |
 //! | `model` | the density of a model, and what its data must tell |
 //! | `method`, `settings` | a sampler with its chain, and what can be set of them |
 //! | `driver` | the program that joins them |
@@ -20,6 +20,7 @@
 //! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the
 //! point.
 
+mod data_sets;
 mod draws;
 mod driver;
 mod failed;
@@ -48,6 +49,7 @@ use crate::program::{budget, refuse};
 use crate::run::TrapKind;
 use crate::types::{Array, Type};
 
+pub use data_sets::DataSets;
 pub use draws::{ChainDraws, Draws, WarmupStates};
 use driver::Driver;
 pub use failed::FailedDraws;
@@ -58,7 +60,7 @@ use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
-pub(in crate::mcmc) use parameters::{DrawnParameters, each_draw, rows_of};
+pub(in crate::mcmc) use parameters::{AT_ONCE, DrawnParameters, each_draw, rows_of};
 pub use planned::{PlanFiles, PlannedJob};
 use records::{Recorder, number};
 pub use resumed::{ObserverOf, Resumed, ask_for_more, end, resume};
@@ -78,6 +80,7 @@ pub struct Sampling {
     driver: Driver,
     model: Program,
     data: Inputs,
+    data_sets: Option<DataSets>,
     /// What `parameters` takes, where the model has it.
     of_parameters: Option<Inputs>,
     warmup: usize,
@@ -108,18 +111,26 @@ impl Sampling {
     /// not positive and finite, and starts that are not one row of reals a chain.
     pub fn new(job: &Job<'_>, read_data: impl Fn(&Function<'_>) -> Result<Inputs, Error>) -> Result<Sampling, Error> {
         job.check()?;
-        let model = job.model.program()?;
-        let density = model::density(&model, &job.model.name())?;
+        let own = job.data_sets.as_ref().map(DataSets::names).unwrap_or_default();
+        let model = job.model.program_varying(&own)?;
+        let density = model::density_varying(&model, &job.model.name(), &own)?;
+        let functions = [density.name(), PARAMETERS];
+        let data_sets = job.data_sets.as_ref().map(|sets| sets.fitted(job.chains, &model, &functions)).transpose()?;
         let data = read_data(&density)?;
         let has_parameters = model.functions().any(|name| name == PARAMETERS);
         let of_parameters = has_parameters.then(|| read_data(&model.function(PARAMETERS)?)).transpose()?;
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
-        let driver = Driver::new(job, &method, &density, &data)?;
+        // All data sets are of the types of the first.
+        let of_one = data_sets.as_ref().map(|sets| sets.as_shared(&data));
+        let of_one = of_one.as_ref().unwrap_or(&data);
+        let driver = Driver::new(job, &method, &density, of_one)?;
         let &Job { warmup, draws, chains, stepsize, metric, .. } = job;
         let inv_metric = job.inv_metric.clone();
         let points = job.starts.as_ref().map(|starts| starts.shape[0]);
-        let superchains = points.filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
-        let told = model::dimension(&density, &data).or(job.starts.as_ref().map(|starts| starts.shape[1]));
+        let superchains = points
+            .filter(|_| job.data_sets.is_none())
+            .filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
+        let told = model::dimension(&density, of_one).or(job.starts.as_ref().map(|starts| starts.shape[1]));
         let starts = job.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
         let owned = |(field, name): (&str, &str)| (field.to_owned(), name.to_owned());
         let renamed = match job.model {
@@ -130,6 +141,7 @@ impl Sampling {
             driver,
             model,
             data,
+            data_sets,
             of_parameters,
             warmup,
             draws,
@@ -143,7 +155,7 @@ impl Sampling {
             method,
             superchains,
             renamed,
-            lesser: Lesser::new(&job.model, false),
+            lesser: if job.data_sets.is_some() { Lesser::of_program(false) } else { Lesser::new(&job.model, false) },
         })
     }
 
@@ -163,6 +175,11 @@ impl Sampling {
     /// Warmup iterations of each chain.
     pub fn warmup(&self) -> usize {
         self.warmup
+    }
+
+    /// Data sets, where each has chains of its own.
+    pub fn data_sets(&self) -> Option<usize> {
+        self.data_sets.as_ref().map(DataSets::count)
     }
 
     /// Chains.
@@ -188,7 +205,12 @@ impl Sampling {
         let names = &self.driver.names;
         let counts = [(&names.num_warmup, self.warmup), (&names.num_draws, self.draws)];
         let mut data = self.data.clone();
-        if let (Some(_), Ok(main)) = (&self.renamed, self.driver.program.function("main")) {
+        if let Some(sets) = &self.data_sets {
+            let of: Vec<usize> = (0..self.chains).map(|chain| sets.of_chain(chain, self.chains)).collect();
+            data = sets.as_lanes(data, &of);
+        }
+        let more = self.renamed.is_some() || self.data_sets.is_some();
+        if let (true, Ok(main)) = (more, self.driver.program.function("main")) {
             // What only the parameters of draws are made of is none of the chains' business.
             data.values.retain(|name, _| main.signature().ports.iter().any(|port| port.name == *name));
         }
@@ -368,6 +390,7 @@ impl Sampling {
             stepsize: self.stepsize,
             adapted,
             superchains: self.superchains,
+            data_sets: self.data_sets().map(|sets| (sets, self.chains / sets)),
             seconds,
             stats: results.stats().clone(),
         })

@@ -94,9 +94,19 @@ pub(crate) struct MadeModule<'a> {
     pub(crate) origin: Option<Arc<Provenance>>,
 }
 
+/// Parameters of the functions of a module of which each lane has a value of its own, though they are `shared` there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Varying {
+    /// The name of the module, as it is resolved.
+    pub(crate) module: String,
+    /// The names of the parameters.
+    pub(crate) names: Vec<String>,
+}
+
 /// Files, and one module that is none.
 struct WithText<'a> {
     module: Option<MadeModule<'a>>,
+    varying: Varying,
 }
 
 impl Loader for WithText<'_> {
@@ -112,6 +122,10 @@ impl Loader for WithText<'_> {
             Some(origin) => sources.add_made(name, text.clone(), origin),
             None => sources.add(name, text.clone()),
         }
+    }
+
+    fn varying(&self, module: &str) -> &[String] {
+        if module == self.varying.module { &self.varying.names } else { &[] }
     }
 }
 
@@ -138,14 +152,21 @@ impl Program {
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read or is not UTF-8, [`ErrorKind::Program`] with all the diagnostics.
     pub fn load(path: impl AsRef<Path>) -> Result<Program, Error> {
-        let path = path.as_ref();
+        Self::load_varying(path.as_ref(), &[])
+    }
+
+    /// The same; each lane has a value of its own of shared parameters of these names.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn load_varying(path: &Path, varying: &[String]) -> Result<Program, Error> {
         let name = path.display().to_string();
         let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
         let text = String::from_utf8(text).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
         })?;
-        Self::compile_named(&name, &text)
+        Self::compile_varying(&name, &text, varying)
     }
 
     /// Compiles a module of the library that ships, by the name that a `use` finds it by whatever lies in the folder:
@@ -163,26 +184,40 @@ impl Program {
     /// # Errors
     /// [`ErrorKind::Program`] with all the diagnostics.
     pub fn compile_named(name: &str, source: &str) -> Result<Program, Error> {
-        Self::compile_with(name, source, None)
+        Self::compile_varying(name, source, &[])
     }
 
-    /// The same, with a module that is no file.
+    /// The same; each lane has a value of its own of shared parameters of these names.
+    ///
+    /// # Errors
+    /// As [`compile_named`](Self::compile_named).
+    pub(crate) fn compile_varying(name: &str, source: &str, varying: &[String]) -> Result<Program, Error> {
+        Self::compile_with(name, source, None, Varying { module: name.to_owned(), names: varying.to_vec() })
+    }
+
+    /// Compiles a source text with a module that is no file.
     ///
     /// # Errors
     /// [`ErrorKind::Program`] with all the diagnostics.
-    pub(crate) fn compile_with(name: &str, source: &str, module: Option<MadeModule<'_>>) -> Result<Program, Error> {
+    pub(crate) fn compile_with(
+        name: &str,
+        source: &str,
+        module: Option<MadeModule<'_>>,
+        varying: Varying,
+    ) -> Result<Program, Error> {
         let mut sources = SourceMap::default();
         let main = sources.add(name, source);
-        Self::checked(main, sources, WithText { module })
+        Self::checked(main, sources, WithText { module, varying })
     }
 
     /// Compiles a text that was made of others.
     ///
     /// # Errors
     /// [`ErrorKind::Program`] with all the diagnostics.
-    pub(crate) fn compile_made(module: &MadeModule<'_>) -> Result<Program, Error> {
+    pub(crate) fn compile_made(module: &MadeModule<'_>, varying: &[String]) -> Result<Program, Error> {
         let mut sources = SourceMap::default();
-        let mut loader = WithText { module: Some(module.clone()) };
+        let varying = Varying { module: module.name.to_owned(), names: varying.to_vec() };
+        let mut loader = WithText { module: Some(module.clone()), varying };
         let main = loader.add(&mut sources, module.name, &Arc::from(module.text));
         loader.module = None;
         Self::checked(main, sources, loader)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use super::io::{Data, JsonArray, NamedValues, parse_json};
@@ -104,12 +105,7 @@ impl StanModel {
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
-        let name = path.display().to_string();
-        let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-        let text = String::from_utf8(text).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
-        })?;
+        let (name, text) = text_of(path)?;
         Self::of_text(&name, &text, data, terms, (include, seed))
     }
 
@@ -124,6 +120,48 @@ impl StanModel {
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
+        Ok(Self::of_sets(name, text, (data, &[]), terms, (include, seed))?.0)
+    }
+
+    /// A program that serves many data sets, read from a file: each has its own of some values, with an axis over the data
+    /// sets before their own, and shares `data`. Also gives the inputs of which each has its own, with that axis. What the
+    /// program draws of the data of a data set is drawn with a seed of its own, of the first one this seed, of the next the
+    /// next one.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), and where data sets make other programs of it than the first one: their sizes differ, or what
+    /// is decided by data.
+    pub fn load_sets(
+        path: &Path,
+        (data, own): (&Map<String, Value>, &NamedValues),
+        terms: Terms,
+        (include, seed): (&[PathBuf], u64),
+    ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
+        let (name, text) = text_of(path)?;
+        Self::of_text_sets(&name, &text, (data, own), terms, (include, seed))
+    }
+
+    /// The same of a text that goes by a name.
+    ///
+    /// # Errors
+    /// As [`load_sets`](Self::load_sets).
+    pub fn of_text_sets(
+        name: &str,
+        text: &str,
+        (data, own): (&Map<String, Value>, &NamedValues),
+        terms: Terms,
+        with: (&[PathBuf], u64),
+    ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
+        Self::of_sets(name, text, (data, &sets_of(own)?), terms, with)
+    }
+
+    fn of_sets(
+        name: &str,
+        text: &str,
+        (data, sets): (&Map<String, Value>, &[Map<String, Value>]),
+        terms: Terms,
+        (include, seed): (&[PathBuf], u64),
+    ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
         let name = name.to_owned();
         let mut sources = SourceMap::default();
         let main = sources.add(name.clone(), text.to_owned());
@@ -137,14 +175,34 @@ impl StanModel {
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
-        let mut host = Host::new(seed);
-        match stan::translate(&program, &checked, data, terms, &mut host) {
+        let mut all = sets.iter().map(|set| {
+            let mut all = data.clone();
+            all.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
+            all
+        });
+        let data = &all.next().unwrap_or_else(|| data.clone());
+        let all: Vec<_> = all.collect();
+        let translate = |data: &Map<String, Value>, set: usize| {
+            stan::translate(&program, &checked, data, terms, &mut Host::new(seed.wrapping_add(set as u64)))
+        };
+        let of_set = |set: usize, told: &str| {
+            Error::new(ErrorKind::Input, format!("{name}: the data set {set}, counted from 0, {told}"))
+        };
+        match translate(data, 0) {
             Ok(mut translation) => {
+                let others: Result<Vec<_>, _> = (all.par_iter().enumerate())
+                    .map(|(i, data)| {
+                        translate(data, i + 1).map_err(|why| of_set(i + 1, &format!("is refused: {}", why.message)))
+                    })
+                    .collect();
+                let own = stan::united(&mut translation, &others?).map_err(|(set, why)| {
+                    of_set(set, &format!("makes another program than the first one ({why}): run it apart"))
+                })?;
                 let (text, places) = stan::placed(&translation.text, &translation.lines, &sources, START);
                 translation.text = text;
                 let (places, data) = (Arc::new(places), data.clone());
                 let origin = Arc::new(StanOrigin { translation, places, sources, program, checked, data, seed });
-                Ok(StanModel { name, warnings: diagnostics, origin })
+                Ok((StanModel { name, warnings: diagnostics, origin }, own))
             }
             Err(problem) => {
                 // The warning that the function is not there yet says the same.
@@ -187,7 +245,7 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Program`] where the library lacks a function that the Stan program calls, at the place of the call.
     pub fn program(&self) -> Result<Program, Error> {
-        Program::compile_made(&self.module())
+        Program::compile_made(&self.module(), &[])
     }
 
     /// That program, not compiled.
@@ -302,7 +360,7 @@ impl StanOrigin {
         let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
         let (text, places) = stan::placed(&made.text, &made.lines, &self.sources, START);
         let module = MadeModule { name: TRANSLATED, text: &text, origin: Some(Arc::new(places)) };
-        let program = if text.is_empty() { None } else { Some(Program::compile_made(&module)?) };
+        let program = if text.is_empty() { None } else { Some(Program::compile_made(&module, &[])?) };
         let inputs = made.tables.iter().fold(Inputs::new(), |all, (name, table)| all.shared(name, table.clone()));
         let renamed = made.outputs.iter().filter(|o| o.field != o.name);
         let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
@@ -338,6 +396,44 @@ impl StanFunction {
     /// Fields of what it gives, and what the program calls them where that is another word.
     pub fn renamed(&self) -> &[(String, String)] {
         &self.renamed
+    }
+}
+
+/// The name of a program and its text.
+fn text_of(path: &Path) -> Result<(String, String), Error> {
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    let text = String::from_utf8(text).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
+    })?;
+    Ok((name, text))
+}
+
+/// The data of each data set, of values with an axis over them.
+fn sets_of(own: &NamedValues) -> Result<Vec<Map<String, Value>>, Error> {
+    let mut sets: Vec<Map<String, Value>> = Vec::new();
+    let mut first: Option<(&str, usize)> = None;
+    for (name, data) in own.iter() {
+        let refused = |why: String| Err(Error::new(ErrorKind::Input, format!("{}: `{name}` {why}", own.origin())));
+        let Value::Array(rows) = of_json(data)? else {
+            return refused("has no axis over the data sets".to_owned());
+        };
+        match first {
+            None => {
+                first = Some((name, rows.len()));
+                sets.resize_with(rows.len(), Map::new);
+            }
+            Some((other, count)) if count != rows.len() => {
+                return refused(format!("is of {} data sets, `{other}` of {count}", rows.len()));
+            }
+            Some(_) => {}
+        }
+        sets.iter_mut().zip(rows).for_each(|(set, row)| drop(set.insert(name.to_owned(), row)));
+    }
+    match sets.is_empty() {
+        true => Err(Error::new(ErrorKind::Input, format!("{}: there is no data set", own.origin()))),
+        false => Ok(sets),
     }
 }
 
@@ -420,7 +516,7 @@ mod tests {
         });
         let origin = Provenance::new(sources.clone(), parts.collect(), crate::stan::place::place);
         let module = MadeModule { name: TRANSLATED, text: made, origin: Some(Arc::new(origin)) };
-        Program::compile_made(&module).expect_err("it is refused")
+        Program::compile_made(&module, &[]).expect_err("it is refused")
     }
 
     #[test]

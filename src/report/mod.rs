@@ -1,7 +1,9 @@
 //! Layer 8: pictures and tables of what programs and chains did.
 
 pub mod advice;
+pub mod calibration;
 pub mod checks;
+pub mod data_sets;
 pub mod diagnosis;
 pub mod failed;
 pub mod page;
@@ -16,7 +18,9 @@ pub mod summary;
 pub mod timeline;
 
 pub use advice::{Advice, Concern, Warning};
+pub use calibration::{CalibratedQuantity, Calibration, RankPoint};
 pub use checks::{CheckResult, Checks, Verdict};
+pub use data_sets::{DataSetsRow, DataSetsSummary};
 pub use diagnosis::{Diagnosis, Suspect};
 pub use failed::failed_draws;
 pub use page::RunPage;

@@ -152,6 +152,12 @@ impl Summary {
     pub fn of_draws(draws: &Draws) -> Self {
         let failed = draws.failed.as_ref();
         // Groups are equally large only with all chains and all draws.
+        if draws.data_sets.is_some() {
+            // Chains of different posteriors have nothing to agree on.
+            let note = "the chains are those of many data sets, each of which has a posterior of its own".to_owned();
+            let sampler = SamplerStatistics::of_draws(draws);
+            return Self { rows: vec![], sampler, warnings: vec![], notes: vec![note] };
+        }
         let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_none());
         let mut summary = Self::without(&draws.parameters, SamplerStatistics::of_draws(draws), failed, superchains);
         summary.tell_failed(failed, draws);

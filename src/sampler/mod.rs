@@ -1,10 +1,11 @@
 //! Layer 8: sampling from a posterior, from Rust: a model, its data, and [`Sampler::run`].
 
+mod calibrated;
 mod samples;
 mod stored;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,14 +14,16 @@ use indexmap::IndexMap;
 
 use crate::mcmc::inits::starts;
 use crate::mcmc::log_prob::LogProb;
-use crate::mcmc::sampling::{Job, ModelSource, Observer, SamplerSettings, Sampling};
+use crate::mcmc::sampling::{DataSets, Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, Terms};
 use crate::types::Array;
 
 pub use crate::mcmc::sampling::{ChainGroup, Draws, FailedDraws, Metric, Number, Reached, Setting};
 pub use crate::program::Arrays;
-pub use crate::report::{Advice, Diagnosis, SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
+pub use crate::report::{Advice, CalibratedQuantity, Calibration, DataSetsRow, DataSetsSummary, Diagnosis, RankPoint};
+pub use crate::report::{SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
+pub use calibrated::Simulator;
 pub use samples::Samples;
 
 /// A model that is to be sampled, and how. Without more it is 4 chains of 1000 iterations of warmup and 1000 draws by
@@ -58,6 +61,7 @@ pub struct Sampler {
     data_file: Option<PathBuf>,
     data: IndexMap<String, Array>,
     values: Option<NamedValues>,
+    lane_values: Option<NamedValues>,
     include: Vec<PathBuf>,
     sampler: Option<PathBuf>,
     chains: usize,
@@ -147,6 +151,7 @@ impl Sampler {
             data_file: None,
             data: IndexMap::new(),
             values: None,
+            lane_values: None,
             include: Vec::new(),
             sampler: None,
             chains,
@@ -188,6 +193,16 @@ impl Sampler {
     #[must_use]
     pub fn data_values(mut self, values: NamedValues) -> Self {
         self.values = Some(values);
+        self
+    }
+
+    /// Takes data of which each data set has its own, with an axis over the data sets before their own; what the model does
+    /// not take is left alone. The number of chains is then that of each data set: those of one stand one after the other,
+    /// chain i of data set k has the number k · chains + i, and the draws are those of a run with these data alone whose
+    /// first chain has that number.
+    #[must_use]
+    pub fn lane_data(mut self, values: NamedValues) -> Self {
+        self.lane_values = Some(values);
         self
     }
 
@@ -350,18 +365,33 @@ impl Sampler {
     /// For a Stan program or data that cannot be read or do not fit; other models are read later.
     pub fn load(&self, terms: Terms) -> Result<LoadedModel<'_>, Error> {
         let with = (&self.include[..], self.options.settings.seed);
-        let stan = match &self.model {
-            Model::File(path) if path.extension().is_some_and(|e| e == "stan") => {
-                Some(StanModel::load_with(path, &self.stan_data()?, terms, with)?)
+        let own = self.lane_values.as_ref();
+        let is_stan = |path: &Path| path.extension().is_some_and(|e| e == "stan");
+        let (stan, sets) = match &self.model {
+            Model::File(path) if is_stan(path) => {
+                let data = self.stan_data()?;
+                match own {
+                    None => (Some(StanModel::load_with(path, &data, terms, with)?), None),
+                    Some(own) => of_sets(StanModel::load_sets(path, (&data, own), terms, with)?)?,
+                }
             }
-            Model::StanSource(text) => Some(StanModel::of_text(STAN_TEXT, text, &self.stan_data()?, terms, with)?),
-            Model::File(_) | Model::Source(_) => None,
+            Model::StanSource(text) => {
+                let data = self.stan_data()?;
+                match own {
+                    None => (Some(StanModel::of_text(STAN_TEXT, text, &data, terms, with)?), None),
+                    Some(own) => of_sets(StanModel::of_text_sets(STAN_TEXT, text, (&data, own), terms, with)?)?,
+                }
+            }
+            Model::File(path) => (None, own.map(|own| DataSets::of_values(own, &ModelSource::File(path))).transpose()?),
+            Model::Source(text) => {
+                (None, own.map(|own| DataSets::of_values(own, &ModelSource::Text(text))).transpose()?)
+            }
             Model::Store(path) => {
                 let message = format!("{} is the store of a run: it can be run on only", path.display());
                 return Err(Error::new(ErrorKind::Option, message));
             }
         };
-        Ok(LoadedModel { sampler: self, stan, terms })
+        Ok(LoadedModel { sampler: self, stan, sets, terms })
     }
 
     /// The data of a Stan program.
@@ -423,7 +453,13 @@ impl Sampler {
 pub struct LoadedModel<'a> {
     sampler: &'a Sampler,
     stan: Option<StanModel>,
+    sets: Option<DataSets>,
     terms: Terms,
+}
+
+/// A Stan program with what each data set has of its own.
+fn of_sets((model, own): (StanModel, IndexMap<String, Array>)) -> Result<(Option<StanModel>, Option<DataSets>), Error> {
+    Ok((Some(model), Some(DataSets::new(own)?)))
 }
 
 impl LoadedModel<'_> {
@@ -455,9 +491,19 @@ impl LoadedModel<'_> {
             return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
         }
         let inputs = |density: &Function<'_>| self.inputs(density);
+        if self.sets.is_some() && (sampler.store.is_some() || !sampler.inits.is_empty()) {
+            let message = "with data of many data sets there is neither a store nor values of parameters to start from";
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        let sets = self.sets.as_ref().map_or(1, DataSets::count);
+        let Some(chains) = sampler.chains.checked_mul(sets) else {
+            let message = format!("{sets} data sets of {} chains are too many", sampler.chains);
+            return Err(Error::new(ErrorKind::Option, message));
+        };
         let job = Job {
             sampler: sampler.sampler.as_deref(),
-            chains: sampler.chains,
+            chains,
+            data_sets: self.sets.clone(),
             warmup: sampler.warmup,
             draws: sampler.draws,
             stepsize: sampler.stepsize,
@@ -490,7 +536,7 @@ impl LoadedModel<'_> {
             return Err(Error::new(ErrorKind::Interrupted, "cancelled in warmup: there are no draws"));
         }
         let summary = Summary::of_draws(&draws);
-        Ok(Samples::new(draws, summary, sampler.chains))
+        Ok(Samples::new(draws, summary, sampling.chains()))
     }
 
     fn source(&self) -> ModelSource<'_> {

@@ -4,7 +4,7 @@ use ndarray::ArrayViewD;
 
 use crate::mcmc::sampling::Draws;
 use crate::program::{Arrays, Error};
-use crate::report::{Advice, Diagnosis, Summary, SummaryRow, Warning};
+use crate::report::{Advice, DataSetsSummary, Diagnosis, Summary, SummaryRow, Warning};
 use crate::run::{Trap, TrapKind};
 
 /// The draws of a run, and what they are worth.
@@ -44,6 +44,20 @@ impl Samples {
     /// table that `autobatch sample` prints.
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// Of a run with data of many data sets: what there is of all, and where the worst is; `Display` prints the table of
+    /// `autobatch sample --lane-data`.
+    pub fn data_sets(&self) -> Option<DataSetsSummary> {
+        self.draws.data_sets.map(|_| DataSetsSummary::of_draws(&self.draws))
+    }
+
+    /// The draws of the chains of a data set, with their own summary; all draws where there are no data sets.
+    #[must_use]
+    pub fn of_data_set(&self, set: usize) -> Self {
+        let draws = self.draws.of_data_set(set);
+        let chains = self.draws.data_sets.map_or(self.chains, |(_, each)| each);
+        Self { summary: Summary::of_draws(&draws), draws, chains }
     }
 
     /// The row of a scalar parameter: `tau`, `theta[1]`.

@@ -26,5 +26,6 @@ pub use data::Given;
 pub use origin::placed;
 pub use trace::{HostFunctions, Taken};
 pub use translate::{
-    Explained, OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, until,
+    Explained, OfValues, Output, Terms, Translation, explain, quantities, standing, translate, unconstrain, united,
+    until,
 };

@@ -1,5 +1,6 @@
 //! A program with its data becomes a module of our language.
 
+mod alike;
 mod of_values;
 mod standing;
 
@@ -17,6 +18,7 @@ use super::value::{Elem, Val};
 use crate::base::{Diagnostic, Span, stack};
 use crate::types::{Array, Type};
 
+pub use alike::united;
 pub use of_values::{OfValues, quantities, unconstrain, until};
 pub use standing::standing;
 

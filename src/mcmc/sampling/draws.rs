@@ -69,6 +69,8 @@ pub struct Draws {
     pub adapted: Vec<f64>,
     /// The number of groups of chains, one after the other and equally many in each, that started at one point each.
     pub superchains: Option<usize>,
+    /// Where each data set has chains of its own, one after the other: how many data sets there are, and chains of each.
+    pub data_sets: Option<(usize, usize)>,
     /// Seconds of the sampling run.
     pub seconds: f64,
     /// Statistics of the machine.
@@ -107,6 +109,51 @@ pub struct ChainDraws {
     pub inv_metric: Option<Array>,
     /// Seconds of warmup and of sampling.
     pub seconds: (f64, f64),
+}
+
+impl Draws {
+    /// The draws of the chains of a data set, all draws where there are no data sets. How far the chains came, the gradients
+    /// and the time are those of the whole run.
+    #[must_use]
+    pub fn of_data_set(&self, set: usize) -> Draws {
+        let Some((_, each)) = self.data_sets else { return self.clone() };
+        let own = |chain: usize| chain / each == set;
+        let positions: Vec<usize> = (0..self.chains.len()).filter(|at| own(self.chains[*at])).collect();
+        let rows = positions.first().map_or(0..0, |first| *first..first + positions.len());
+        let arrays = |all: &IndexMap<String, Array>| -> IndexMap<String, Array> {
+            all.iter().map(|(name, array)| (name.clone(), array.rows(rows.clone()))).collect()
+        };
+        let part = |len: usize| rows.start.min(len)..rows.end.min(len);
+        let caught = |all: &[Caught]| all.iter().filter(|caught| own(caught.first.position)).cloned().collect();
+        let draws = self.draws;
+        let places = rows.start * draws..rows.end * draws;
+        Draws {
+            parameters: arrays(&self.parameters),
+            statistics: arrays(&self.statistics),
+            chains: self.chains[rows.clone()].to_vec(),
+            warmup_states: self.warmup_states.as_ref().map(|states| WarmupStates {
+                parameters: arrays(&states.parameters),
+                statistics: arrays(&states.statistics),
+                states: states.states,
+            }),
+            each_chain: self.each_chain.iter().filter(|chain| own(chain.chain)).cloned().collect(),
+            inv_metrics: self.inv_metrics[part(self.inv_metrics.len())].to_vec(),
+            chain_seconds: self.chain_seconds[part(self.chain_seconds.len())].to_vec(),
+            failed: self
+                .failed
+                .as_ref()
+                .and_then(|failed| failed.moved(&|at| places.contains(&at).then(|| at - places.start))),
+            traps: self.traps.iter().filter(|trap| own(trap.position)).cloned().collect(),
+            rejected: caught(&self.rejected),
+            rejected_after_warmup: caught(&self.rejected_after_warmup),
+            adapted: self.adapted[part(self.adapted.len())].to_vec(),
+            data_sets: None,
+            settings: self.settings.clone(),
+            reached: self.reached.clone(),
+            stats: self.stats.clone(),
+            ..*self
+        }
+    }
 }
 
 /// The traps of a run. A sampler that gave up tells that no point would do; why the density failed is added.

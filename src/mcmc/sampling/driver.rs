@@ -6,7 +6,7 @@ use crate::mcmc::protocol::STATE;
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
 use super::method::{FORM, Method, TRANSITION};
-use super::{Job, Metric, model};
+use super::{DataSets, Job, Metric, model};
 
 /// What the driver program is called.
 const DRIVER: &str = "<driver>";
@@ -84,7 +84,8 @@ impl Driver {
         }
         let names = Names::new(&taken);
         let source = text(job, method, density, given, &names);
-        let program = Program::compile_with(DRIVER, &source, job.model.module().1)
+        let varying = job.model.varying(job.data_sets.as_ref().map(DataSets::names).unwrap_or_default());
+        let program = Program::compile_with(DRIVER, &source, job.model.module().1, varying)
             .map_err(|error| wrong_sampler(method, error))?;
         Ok(Self { program, names })
     }

@@ -144,6 +144,11 @@ impl Lesser {
         Self { origin, by_value, made: Default::default() }
     }
 
+    /// Those that the program itself has, if any: of a Stan program none.
+    pub(in crate::mcmc) fn of_program(by_value: bool) -> Self {
+        Self { origin: None, by_value, made: Default::default() }
+    }
+
     /// The `stage`-th of them, from 1, and its data where these are not those of the model's other functions; `None` where
     /// there are no more.
     pub(in crate::mcmc) fn stage<'a>(

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::method::quoted;
+use super::data_sets::DataSets;
+use super::method::{absolute, quoted};
 use super::model::DENSITY_WITHOUT_JACOBIAN;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
-use crate::program::{Error, ErrorKind, MadeModule, Program, StanModel, TRANSLATED, Terms};
+use crate::base::path::normal;
+use crate::program::{Error, ErrorKind, MadeModule, Program, StanModel, TRANSLATED, Terms, Varying};
 use crate::types::Array;
 
 /// Where a model is.
@@ -43,11 +45,26 @@ const TEXT: &str = "<model>";
 impl ModelSource<'_> {
     /// Compiles it.
     pub(in crate::mcmc) fn program(&self) -> Result<Program, Error> {
+        self.program_varying(&[])
+    }
+
+    /// Compiles it, so that each lane has a value of its own of these data.
+    pub(super) fn program_varying(&self, varying: &[String]) -> Result<Program, Error> {
         match self {
-            ModelSource::File(path) => Program::load(path),
-            ModelSource::Text(text) => Program::compile_named(TEXT, text),
-            ModelSource::Stan(model) => model.program(),
+            ModelSource::File(path) => Program::load_varying(path, varying),
+            ModelSource::Text(text) => Program::compile_varying(TEXT, text, varying),
+            ModelSource::Stan(model) => Program::compile_made(&model.module(), varying),
         }
+    }
+
+    /// The module of it, as a program that uses it resolves its name, and data of which each lane has its own.
+    pub(super) fn varying(&self, names: Vec<String>) -> Varying {
+        let module = match self {
+            ModelSource::File(path) => normal(&absolute(path)).display().to_string(),
+            ModelSource::Text(_) => TEXT.to_owned(),
+            ModelSource::Stan(_) => TRANSLATED.to_owned(),
+        };
+        Varying { module, names }
     }
 
     /// What users call it.
@@ -139,6 +156,9 @@ pub struct Job<'a> {
     pub starts: Option<Array>,
     /// What is set of the sampler and its chain.
     pub settings: SamplerSettings,
+    /// Data of which each data set has its own: the data of the model are then the others. There is a multiple of as many
+    /// chains.
+    pub data_sets: Option<DataSets>,
     /// Whether chains can start from the states that they had in an earlier run.
     pub resumes: bool,
 }
@@ -159,6 +179,7 @@ impl<'a> Job<'a> {
             inv_metric: None,
             starts: None,
             settings: SamplerSettings::new(),
+            data_sets: None,
             resumes: false,
         }
     }

@@ -1,6 +1,6 @@
 //! A sampler and the chain around it: where they are, and how they are set.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::settings::{
     self, CHECKPOINT_EVERY, INIT_RADIUS, MAX_TREEDEPTH, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
@@ -152,8 +152,18 @@ fn chain_of(sampler: &Program) -> std::path::PathBuf {
     beside.filter(|chain| chain.is_file()).unwrap_or_else(shipped)
 }
 
-/// A path as it stands in a `use`: absolute, so that it does not look for it in the library.
+/// A path as a `use` has it: absolute, so that it is not looked for in the library.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The same as it stands there.
 pub(super) fn quoted(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('{', "{{").replace('}', "}}")
+    absolute(path)
+        .display()
+        .to_string()
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('{', "{{")
+        .replace('}', "}}")
 }

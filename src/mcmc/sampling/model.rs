@@ -15,10 +15,15 @@ pub const PARAMETERS: &str = "parameters";
 
 /// The density of a model, by the name that it has there.
 pub(in crate::mcmc) fn density<'a>(model: &'a Program, path: &str) -> Result<Function<'a>, Error> {
+    density_varying(model, path, &[])
+}
+
+/// The same of a model that was compiled so that each lane has its own of these data.
+pub(super) fn density_varying<'a>(model: &'a Program, path: &str, own: &[String]) -> Result<Function<'a>, Error> {
     let by_hand = model.functions().any(|name| name == DENSITY_AND_GRADIENT);
     let name = if by_hand { DENSITY_AND_GRADIENT } else { DENSITY };
     let density = model.function(name).map_err(|error| wrong(path, &error.to_string()))?;
-    check_form(&density, path)?;
+    check_form(&density, path, own)?;
     Ok(density)
 }
 
@@ -35,14 +40,14 @@ pub(in crate::mcmc) fn density_of_terms<'a>(
 }
 
 /// Refuses a density of another form than chains can call.
-fn check_form(density: &Function<'_>, path: &str) -> Result<(), Error> {
+fn check_form(density: &Function<'_>, path: &str, own: &[String]) -> Result<(), Error> {
     let [state, data @ ..] = &density.signature().ports[..] else {
         return Err(wrong(path, "it has no parameters"));
     };
     if state.shared || state.dtype != DType::Real || state.extents.len() != 1 {
         return Err(wrong(path, &format!("its first parameter is `{}`", state.name)));
     }
-    match data.iter().find(|p| !p.shared || p.name.contains('.')) {
+    match data.iter().find(|p| !p.shared && !own.contains(&p.name) || p.name.contains('.')) {
         Some(port) => Err(wrong(path, &format!("`{}` must be a shared scalar or array", port.name))),
         None => Ok(()),
     }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::failed::{self, Computed, FailedDraws};
-use super::{Draws, PARAMETERS, Sampling};
+use super::{DataSets, Draws, PARAMETERS, Sampling};
 use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::mcmc::streams::OF_DRAWS;
@@ -12,7 +12,10 @@ use crate::run::TrapKind;
 use crate::types::{Array, DType, Type};
 
 /// Draws whose constrained parameters are computed in one run.
-const AT_ONCE: usize = 1 << 16;
+pub(in crate::mcmc) const AT_ONCE: usize = 1 << 16;
+
+/// Bytes of data sets that are repeated for the draws of a run, at most.
+const MOST_BYTES: usize = 64 << 20;
 
 /// What iterations are made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,15 +46,20 @@ impl Sampling {
         let function = self.model.function(PARAMETERS)?;
         let mut options = options.clone();
         (options.settings.stats, options.settings.profile) = (false, false);
-        let inputs = self.parameter_inputs(&function, Array::zeros(&Type::new(DType::Real, [1, *dimension])));
+        let state = Array::zeros(&Type::new(DType::Real, [1, *dimension]));
+        let inputs = self.parameter_inputs(&function, state, &|_| 0);
         Ok(function.bind(&inputs, &options)?.output_bytes())
     }
 
-    /// What `parameters` takes for these draws, one a lane.
-    fn parameter_inputs(&self, function: &Function<'_>, q: Array) -> Inputs {
+    /// What `parameters` takes for these draws, one a lane, of these chains.
+    fn parameter_inputs(&self, function: &Function<'_>, q: Array, chain: &dyn Fn(usize) -> usize) -> Inputs {
         let (name, lanes) = (function.signature().ports[0].name.clone(), q.shape[0]);
-        let data = self.of_parameters.as_ref().unwrap_or(&self.data);
-        data.clone().lane(name, q).lanes(lanes).restricted_to(function.signature())
+        let mut data = self.of_parameters.as_ref().unwrap_or(&self.data).clone();
+        if let Some(sets) = &self.data_sets {
+            let of: Vec<usize> = (0..lanes).map(|lane| sets.of_chain(chain(lane), self.chains)).collect();
+            data = sets.as_lanes(data, &of);
+        }
+        data.lane(name, q).lanes(lanes).restricted_to(function.signature())
     }
 
     /// The constrained parameters of all draws, in the place of the states.
@@ -154,13 +162,14 @@ impl Sampling {
         };
         let bind = |stage: usize, positions: &[usize]| {
             let rows = rows_of(q, dimension, positions);
+            let chain = |lane: usize| of(positions[lane]).0;
             if stage == 0 {
-                return function.bind(&self.parameter_inputs(&function, rows), &options).map(Some);
+                return function.bind(&self.parameter_inputs(&function, rows, &chain), &options).map(Some);
             }
             let Some((function, data)) = self.lesser.stage(Some(&self.model), stage)? else { return Ok(None) };
             let inputs = match data {
                 Some(data) => data.clone().lane("q", rows).lanes(positions.len()),
-                None => self.parameter_inputs(&function, rows),
+                None => self.parameter_inputs(&function, rows, &chain),
             };
             function.bind(&inputs, &options).map(Some)
         };
@@ -170,7 +179,10 @@ impl Sampling {
             let what = if phase == Phase::Warmup { "state of warmup" } else { "draw" };
             format!("{what} {draw} of chain {chain}")
         };
-        each_draw(&bind, (q.shape[0], q.shape[1]), (&number, &who), names, &options)
+        // Data of each draw of its own take room, too.
+        let own = self.data_sets.as_ref().map_or(0, DataSets::bytes);
+        let at_once = (MOST_BYTES / own.max(1)).clamp(1, AT_ONCE);
+        each_draw((&bind, at_once), (q.shape[0], q.shape[1]), (&number, &who), names, &options)
     }
 }
 
@@ -188,11 +200,11 @@ pub(in crate::mcmc) type DrawnParameters = (IndexMap<String, Array>, Option<Fail
 /// the later ones, as far as there are such, less and less.
 pub(in crate::mcmc) type Bind<'a> = &'a dyn Fn(usize, &[usize]) -> Result<Option<Bound>, Error>;
 
-/// What a function gives for every draw, chain × draw × event shape, and the draws for which it traps, which keep what a
-/// function of a later stage gives. `number` is the random stream of a draw; `names` are those of fields that are called
+/// What a function gives for every draw, so many in one run, chain × draw × event shape, and the draws for which it traps,
+/// which keep what a function of a later stage gives. `number` is the random stream of a draw; `names` are those of fields that are called
 /// otherwise, and `who` says how a draw is called.
 pub(in crate::mcmc) fn each_draw(
-    bind: Bind<'_>,
+    bind: (Bind<'_>, usize),
     (chains, draws): (usize, usize),
     (number, who): (&dyn Fn(usize) -> u64, &(dyn Fn(usize) -> String + Sync)),
     names: &[(String, String)],
@@ -228,15 +240,15 @@ pub(in crate::mcmc) fn each_draw(
 
 /// What the function of a stage gives for draws of these positions.
 fn run(
-    bind: Bind<'_>,
+    (bind, at_once): (Bind<'_>, usize),
     (stage, positions): (usize, &[usize]),
     number: &dyn Fn(usize) -> u64,
     who: &(dyn Fn(usize) -> String + Sync),
     options: &Options,
 ) -> Result<Option<Computed>, Error> {
     let mut computed = Computed { arrays: IndexMap::new(), failed: vec![], first: None };
-    for first in (0..positions.len().max(1)).step_by(AT_ONCE) {
-        let part = &positions[first..positions.len().min(first + AT_ONCE)];
+    for first in (0..positions.len().max(1)).step_by(at_once) {
+        let part = &positions[first..positions.len().min(first + at_once)];
         let Some(mut bound) = bind(stage, part)? else { return Ok(None) };
         bound.inputs_mut().lanes = part.iter().map(|at| number(*at)).collect();
         let who = |position: usize| who(part[position]);

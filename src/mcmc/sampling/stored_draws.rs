@@ -117,6 +117,7 @@ impl StoredDraws {
             adapted: store.read_chains("adaptation/step_size", &chains)?.iter().filter_map(scalar).collect(),
             // Groups are equally large only with all chains.
             superchains: superchains.filter(|_| progress.traps.is_empty()),
+            data_sets: None,
             seconds: lanes.iter().map(|lane| lane.seconds.0 + lane.seconds.1).fold(0.0, f64::max),
             stats: Stats::default(),
             chains,

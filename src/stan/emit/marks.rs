@@ -41,6 +41,20 @@ pub(super) fn is_mark(c: char) -> bool {
     [BEGIN, TEXT, END].contains(&c)
 }
 
+/// The last character before a byte that is neither blank nor part of a mark.
+pub(in crate::stan) fn before(text: &str, at: usize) -> Option<char> {
+    let mut rest = text[..at].trim_end();
+    loop {
+        let last = rest.chars().next_back()?;
+        rest = match last {
+            END => &rest[..rest.len() - END.len_utf8()],
+            TEXT => &rest[..rest.rfind(BEGIN)?],
+            other => return Some(other),
+        };
+        rest = rest.trim_end();
+    }
+}
+
 /// Takes the marks out of a text that will stand at this byte: the bytes that each was about are added to `parts`.
 pub(in crate::stan) fn unmarked(text: &str, at: usize, parts: &mut Vec<(u32, u32, Span)>) -> String {
     let mut out = String::with_capacity(text.len());

@@ -26,7 +26,7 @@ use crate::types::{Array, ArrayData, Scalar};
 
 use places::Places;
 
-pub(super) use marks::unmarked;
+pub(super) use marks::{before, unmarked};
 pub(super) use packing::{Packing, Part};
 pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
 

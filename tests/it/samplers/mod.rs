@@ -5,6 +5,7 @@ pub(crate) mod by_value;
 mod calibration;
 pub(crate) mod cmdstan;
 mod data;
+mod data_sets;
 pub(crate) mod diagnostics;
 mod failed;
 pub(crate) mod fixed_stepsize;

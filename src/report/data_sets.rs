@@ -1,0 +1,180 @@
+//! The table of a run whose chains have many data sets: what there is of all, and where the worst is.
+
+use std::fmt;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::statistics::SamplerStatistics;
+use super::summary::{ESS_PER_CHAIN, SummaryRow, element_name, fixed, scalar_chains, significant, whole};
+use crate::mcmc::protocol::DIVERGENT;
+use crate::mcmc::sampling::Draws;
+use crate::types::Array;
+
+/// The summary of a run whose chains have many data sets.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DataSetsSummary {
+    /// Data sets with draws of all their chains.
+    pub sets: usize,
+    /// Chains of each.
+    pub chains: usize,
+    /// A row for each number of each parameter.
+    pub rows: Vec<DataSetsRow>,
+    /// Data sets with divergent transitions.
+    pub divergent: usize,
+    /// Data sets of which a chain failed.
+    pub failed: usize,
+    /// What the sampler did in all chains.
+    pub sampler: SamplerStatistics,
+}
+
+/// What the posteriors of all data sets say about one number.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DataSetsRow {
+    /// Its name with indices from 1.
+    pub name: String,
+    /// The least and the largest posterior mean.
+    pub mean: (f64, f64),
+    /// The least and the largest posterior standard deviation.
+    pub sd: (f64, f64),
+    /// The least effective sample size of the bulk, and the data set that has it.
+    pub ess_bulk: (f64, usize),
+    /// The largest R-hat, and the data set that has it.
+    pub rhat: (f64, usize),
+    /// Data sets whose chains do not agree.
+    pub disagree: usize,
+}
+
+impl DataSetsSummary {
+    /// Of the draws of a run with data sets.
+    #[must_use]
+    pub fn of_draws(draws: &Draws) -> Self {
+        let (count, each) = draws.data_sets.unwrap_or((1, draws.chains.len()));
+        // Where the chains of each set begin in the arrays, of those that have all.
+        let first = |set: &usize| {
+            let at = draws.chains.iter().position(|chain| *chain == set * each)?;
+            (draws.chains.get(at + each - 1) == Some(&(set * each + each - 1))).then_some((*set, at))
+        };
+        let whole: Vec<(usize, usize)> = (0..count).filter_map(|set| first(&set)).collect();
+        let mut rows = Vec::new();
+        for (name, array) in &draws.parameters {
+            let event = &array.shape[2..];
+            let elements: usize = event.iter().product();
+            let row = |element: usize| {
+                let chains = scalar_chains(array, element);
+                row_of(element_name(name, event, element), &chains, &whole, each)
+            };
+            rows.extend((0..elements).into_par_iter().filter_map(row).collect::<Vec<_>>());
+        }
+        let flags = draws.statistics.get(DIVERGENT).map(|array: &Array| scalar_chains(array, 0)).unwrap_or_default();
+        let diverges = |(_, at): &&(usize, usize)| flags.iter().skip(*at).take(each).flatten().any(|flag| *flag != 0.0);
+        Self {
+            sets: whole.len(),
+            chains: each,
+            rows,
+            divergent: whole.iter().filter(diverges).count(),
+            failed: count - whole.len(),
+            sampler: SamplerStatistics::of_draws(draws),
+        }
+    }
+}
+
+impl DataSetsSummary {
+    /// Keeps the rows of these parameters, `mu` or `theta[3]`, all where there are no names; gives the names that there are not.
+    pub fn keep(&mut self, names: &[String]) -> Vec<String> {
+        let is = |row: &DataSetsRow, name: &str| row.name == name || row.name.split('[').next() == Some(name);
+        let missing = names.iter().filter(|name| !self.rows.iter().any(|row| is(row, name))).cloned().collect();
+        if !names.is_empty() {
+            self.rows.retain(|row| names.iter().any(|name| is(row, name)));
+        }
+        missing
+    }
+}
+
+fn row_of(name: String, chains: &[Vec<f64>], whole: &[(usize, usize)], each: usize) -> Option<DataSetsRow> {
+    let rows: Vec<(usize, SummaryRow)> =
+        whole.iter().map(|(set, at)| (*set, SummaryRow::of("", &chains[*at..at + each]))).collect();
+    rows.first()?;
+    let range = |of: fn(&SummaryRow) -> f64| {
+        rows.iter().map(|(_, row)| of(row)).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)))
+    };
+    let at = |of: fn(&SummaryRow) -> f64, better: fn(f64, f64) -> bool| {
+        let mut worst = (f64::NAN, rows[0].0);
+        for (set, row) in &rows {
+            let x = of(row);
+            if !x.is_nan() && (worst.0.is_nan() || better(worst.0, x)) {
+                worst = (x, *set);
+            }
+        }
+        worst
+    };
+    Some(DataSetsRow {
+        name,
+        mean: range(|row| row.mean),
+        sd: range(|row| row.sd),
+        ess_bulk: at(|row| row.ess_bulk, |worst, x| x < worst),
+        rhat: at(|row| row.rhat, |worst, x| x > worst),
+        disagree: rows.iter().filter(|(_, row)| !row.chains_agree).count(),
+    })
+}
+
+impl fmt::Display for DataSetsSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heading = ["", "mean: least", "most", "sd: least", "most", "ess_bulk: least", "in", "r_hat: most", "in"];
+        let cells = |row: &DataSetsRow| {
+            [
+                row.name.clone(),
+                significant(row.mean.0, 4),
+                significant(row.mean.1, 4),
+                significant(row.sd.0, 4),
+                significant(row.sd.1, 4),
+                whole(row.ess_bulk.0),
+                row.ess_bulk.1.to_string(),
+                fixed(row.rhat.0, 3),
+                row.rhat.1.to_string(),
+            ]
+        };
+        let table: Vec<[String; 9]> =
+            std::iter::once(heading.map(str::to_owned)).chain(self.rows.iter().map(cells)).collect();
+        let width = |column: usize| table.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+        for cells in &table {
+            write!(f, "{:<1$}", cells[0], width(0))?;
+            for (column, cell) in cells.iter().enumerate().skip(1) {
+                write!(f, "  {cell:>width$}", width = width(column))?;
+            }
+            writeln!(f)?;
+        }
+        let s = |n: usize| if n == 1 { "" } else { "s" };
+        writeln!(f, "\n{} data set{}, {} chain{} of each", self.sets, s(self.sets), self.chains, s(self.chains))?;
+        write!(f, "{}", self.sampler)?;
+        let mut warn = |n: usize, what: &str| match n {
+            0 => Ok(()),
+            n => writeln!(f, "warning: {n} of {} data sets {what}", self.sets + self.failed),
+        };
+        warn(self.failed, "have no draws of all their chains: they are left out")?;
+        warn(self.divergent, "have divergent transitions")?;
+        let enough = ESS_PER_CHAIN * self.chains.clamp(1, 4) as f64;
+        for row in &self.rows {
+            if row.disagree > 0 {
+                let (name, n, (rhat, set)) = (&row.name, row.disagree, row.rhat);
+                let told = fixed(rhat, 3);
+                writeln!(
+                    f,
+                    "warning: the chains of {n} data set{} do not agree on {name}: R-hat {told} in data set {set}",
+                    s(n)
+                )?;
+            }
+            if row.ess_bulk.0 < enough {
+                let ((least, set), name) = (row.ess_bulk, &row.name);
+                let least = whole(least);
+                writeln!(
+                    f,
+                    "warning: the effective sample size of {name} is {least} in data set {set}, below {enough}: longer --draws"
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
