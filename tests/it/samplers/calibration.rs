@@ -1,6 +1,6 @@
 //! Simulation-based calibration of NUTS (Talts, Betancourt, Simpson, Vehtari and Gelman 2018), a named check:
 //!
-//!     cargo test --release --test it calibration -- --ignored --nocapture
+//!     cargo test --test it calibration -- --ignored --nocapture
 //!
 //! A lane of a program of `tests/filetests/calibration` draws parameters from the prior and data by them, and runs its
 //! own chain on these. The rank of a parameter among thinned draws of its chain is then uniform.
@@ -78,7 +78,7 @@ fn programs_of_calibration_compile() {
 }
 
 #[test]
-#[ignore = "a named check: half a minute with --release"]
+#[ignore = "a named check: a minute"]
 fn calibration_of_nuts() {
     for model in MODELS {
         let lanes = lanes(model);

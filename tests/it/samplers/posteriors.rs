@@ -1,6 +1,6 @@
 //! The samplers against what is known: moments of Gaussians, and the reference posteriors of posteriordb
 //! (`tests/data/posterior_reference.json`: means, standard deviations and their Monte Carlo standard errors). Those that
-//! take minutes unoptimised run by `cargo test --release --test it posteriors -- --ignored`, as continuous integration does.
+//! take a minute run by `cargo test --test it posteriors -- --ignored`, as continuous integration does.
 
 use std::path::Path;
 
@@ -106,14 +106,14 @@ fn eight_schools_agrees_with_the_reference() {
 }
 
 #[test]
-#[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
+#[ignore = "takes long: cargo test --test it posteriors -- --ignored"]
 fn kidscore_agrees_with_the_reference() {
     let run = Run { sampler: None, model: "kidscore_momiq", data: Some("kidiq"), chains: 256, warmup: 150, draws: 20 };
     agrees_with_reference(&run.sample(&options(Engine::Pc, 12)), "kidiq-kidscore_momiq");
 }
 
 #[test]
-#[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
+#[ignore = "takes long: cargo test --test it posteriors -- --ignored"]
 fn wells_agrees_with_the_reference() {
     let run =
         Run { sampler: None, model: "logistic_wells", data: Some("wells_data"), chains: 256, warmup: 100, draws: 10 };
@@ -121,7 +121,7 @@ fn wells_agrees_with_the_reference() {
 }
 
 #[test]
-#[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
+#[ignore = "takes long: cargo test --test it posteriors -- --ignored"]
 fn the_other_samplers_agree_with_the_reference() {
     for (i, sampler) in ["slice_nuts", "hmc"].into_iter().enumerate() {
         let (model, data) = ("eight_schools", Some("eight_schools"));
@@ -167,7 +167,7 @@ fn engines_draw_the_same_chains() {
 
 /// Mean and covariance of the correlated Gaussian that ships are those of its data, by every sampler.
 #[test]
-#[ignore = "minutes unoptimised: cargo test --release --test it posteriors -- --ignored"]
+#[ignore = "takes long: cargo test --test it posteriors -- --ignored"]
 fn the_correlated_gaussian_has_its_moments() {
     // Trajectories of random length need longer to forget where they started.
     let all = [(None, 150, 40), (Some("slice_nuts"), 150, 40), (Some("hmc"), 600, 200)];
