@@ -1,6 +1,7 @@
-//! The project: the command line, benchmarks, layers, words, documents, the tutorial.
+//! The project: the command line, benchmarks, layers, words, documents, the tutorial, the book.
 
 pub(crate) mod bench;
+mod book;
 mod browser;
 pub(crate) mod cli;
 pub(crate) mod documents;
@@ -8,5 +9,6 @@ mod figures;
 mod init;
 pub(crate) mod layers;
 mod map;
+mod pages;
 mod tutorial;
 pub(crate) mod words;
