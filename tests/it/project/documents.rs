@@ -9,6 +9,7 @@ const WRAPPED: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "DEPENDENCIES.md",
     "README.md",
     "benches/HISTORY.md",
     "benches/RESULTS.md",
@@ -36,8 +37,8 @@ fn text(path: &Path) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The guides that stand beside their code: each `README.md` in `src`, and the glossary.
-fn guides() -> Vec<PathBuf> {
+/// The documents of a folder and of those in it.
+fn documents_in(folder: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, into: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("the folder can be read") {
             let path = entry.expect("the folder can be read").path();
@@ -48,14 +49,19 @@ fn guides() -> Vec<PathBuf> {
             }
         }
     }
-    let mut guides = Vec::new();
-    walk(&root().join("src"), &mut guides);
-    guides.sort();
-    guides
+    let mut documents = Vec::new();
+    walk(&root().join(folder), &mut documents);
+    documents.sort();
+    documents
+}
+
+/// The guides that stand beside their code: each `README.md` in `src`, and the glossary.
+fn guides() -> Vec<PathBuf> {
+    documents_in("src")
 }
 
 fn documents() -> Vec<PathBuf> {
-    WRAPPED.iter().map(PathBuf::from).chain(guides()).collect()
+    WRAPPED.iter().map(PathBuf::from).chain(guides()).chain(documents_in("book/src")).collect()
 }
 
 /// The lines of a document with their numbers, without those of blocks of code.
