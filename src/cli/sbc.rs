@@ -158,7 +158,7 @@ pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
     }
     if let Some(path) = &args.report {
         let page = calibration.page(&format!("Calibration of {}", args.model.display()));
-        write_atomically(path, |writer| Ok(writer.write_all(page.as_bytes())?))?;
+        write_atomically(path, |writer| writer.write_all(page.as_bytes()))?;
         note(&format!("written to {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)

@@ -133,7 +133,7 @@ fn what_does_not_go_together_is_told() {
 fn the_command_samples_many_posteriors() {
     let folder = Folder::new("data-sets");
     let model = folder.file("m.ab", REGRESSION);
-    let own = folder.file("own.json", &serde_json::json!({"y": Y, "scale": SCALE, "unused": [1, 2, 3]}).to_string());
+    let own = folder.file("own.json", serde_json::json!({"y": Y, "scale": SCALE, "unused": [1, 2, 3]}).to_string());
     let file = folder.0.join("draws.json").display().to_string();
     let x = format!("x={X:?}");
     let run = ["sample", &model, "--shared", &x, "--lane-data", &own, "--codegen", "off", "--progress", "none"];
