@@ -119,9 +119,9 @@ impl<'a> Model<'a> {
             let model = match own {
                 None => StanModel::load_with(path, &data, terms, with)?,
                 Some(own) => {
-                    let (model, arrays) = StanModel::load_sets(path, (&data, own), terms, with)?;
-                    sets = Some(DataSets::new(arrays)?);
-                    model
+                    let made = StanModel::load_sets(path, (&data, own), terms, with)?;
+                    sets = Some(DataSets::of(made.count, made.own)?);
+                    made.model
                 }
             };
             let (warnings, sources) = model.warnings();

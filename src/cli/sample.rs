@@ -105,6 +105,14 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         print(&format!("{summary}\n"));
+        if let Some(failed) = &draws.failed {
+            note(&format!(
+                "warning: {} of {} draws lack some variables; the first because of: {}",
+                failed.positions.len(),
+                draws.chains.len() * draws.draws,
+                failed.first.told()
+            ));
+        }
         if args.stats {
             print(&show_stats(&draws.stats));
         }

@@ -105,6 +105,9 @@ pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
         let loaded = Model::load(simulator, &args.data, SAMPLED, seed)?;
         simulate(&loaded.source(), args.simulations, |function| loaded.all_inputs(function), &options)?
     };
+    if let Some(name) = args.quantities.iter().find(|name| !truths.contains_key(*name)) {
+        return refused(format!("--quantities: the simulator gives no `{name}`"));
+    }
     let values = NamedValues::of(simulator.display().to_string(), truths.clone());
     let loaded = Model::load_sets(&args.model, &args.data, Some(&values), SAMPLED, seed)?;
     let Some(chains) = args.simulations.checked_mul(args.chains) else {
@@ -137,12 +140,7 @@ pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
     }
     let ranked: IndexMap<String, Array> = match &args.quantities[..] {
         [] => truths.clone(),
-        names => {
-            if let Some(name) = names.iter().find(|name| !truths.contains_key(*name)) {
-                return refused(format!("--quantities: the simulator gives no `{name}`"));
-            }
-            names.iter().map(|name| (name.clone(), truths[name].clone())).collect()
-        }
+        names => names.iter().map(|name| (name.clone(), truths[name].clone())).collect(),
     };
     let calibration = Calibration::of(&draws, &ranked)?;
     print(&format!("{calibration}"));

@@ -33,6 +33,17 @@ pub struct StanModel {
     origin: Arc<StanOrigin>,
 }
 
+/// A Stan program that serves many data sets.
+#[derive(Debug)]
+pub struct StanSets {
+    /// The program, with what the data sets share.
+    pub model: StanModel,
+    /// Data sets.
+    pub count: usize,
+    /// The inputs of which each has its own, data set × shape.
+    pub own: IndexMap<String, Array>,
+}
+
 /// A Stan program with its data, from which functions are made.
 #[derive(Debug)]
 pub(crate) struct StanOrigin {
@@ -136,7 +147,7 @@ impl StanModel {
         (data, own): (&Map<String, Value>, &NamedValues),
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
-    ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
+    ) -> Result<StanSets, Error> {
         let (name, text) = text_of(path)?;
         Self::of_text_sets(&name, &text, (data, own), terms, (include, seed))
     }
@@ -151,8 +162,10 @@ impl StanModel {
         (data, own): (&Map<String, Value>, &NamedValues),
         terms: Terms,
         with: (&[PathBuf], u64),
-    ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
-        Self::of_sets(name, text, (data, &sets_of(own)?), terms, with)
+    ) -> Result<StanSets, Error> {
+        let sets = sets_of(own)?;
+        let (model, own) = Self::of_sets(name, text, (data, &sets), terms, with)?;
+        Ok(StanSets { model, count: sets.len(), own })
     }
 
     fn of_sets(
@@ -183,7 +196,8 @@ impl StanModel {
         let data = &all.next().unwrap_or_else(|| data.clone());
         let all: Vec<_> = all.collect();
         let translate = |data: &Map<String, Value>, set: usize| {
-            stan::translate(&program, &checked, data, terms, &mut Host::new(seed.wrapping_add(set as u64)))
+            let host = Host::new(seed.wrapping_add(set as u64));
+            stan::translate(&program, &checked, data, terms, &mut Host { of_many: !sets.is_empty(), ..host })
         };
         let of_set = |set: usize, told: &str| {
             Error::new(ErrorKind::Input, format!("{name}: the data set {set}, counted from 0, {told}"))
@@ -456,6 +470,8 @@ fn whole(output: &Output) -> &str {
 struct Host {
     programs: HashMap<String, Program>,
     seed: u64,
+    /// Whether there are many data sets.
+    of_many: bool,
 }
 
 /// Streams of draws of data are those of other seeds than chains have: the text `data`.
@@ -463,11 +479,15 @@ const OF_DATA: u64 = 0x6461_7461;
 
 impl Host {
     fn new(seed: u64) -> Self {
-        Self { programs: HashMap::new(), seed: seed ^ OF_DATA << 32 }
+        Self { programs: HashMap::new(), seed: seed ^ OF_DATA << 32, of_many: false }
     }
 }
 
 impl HostFunctions for Host {
+    fn is_of_many(&self) -> bool {
+        self.of_many
+    }
+
     fn evaluate(&mut self, expression: &str, args: &[Array], ty: &Type, draw: Option<u64>) -> Result<Array, String> {
         let options = Options::default().engine(Engine::Scalar);
         // Each draw has a random stream of its own.

@@ -35,7 +35,7 @@ pub struct Calibration {
     pub draws: usize,
     /// Data sets whose chains have made all these draws.
     pub simulations: usize,
-    /// Data sets that are left out, since a chain of theirs failed.
+    /// Data sets that are left out, since a chain of theirs failed, or draws of it lack something.
     pub failed: usize,
     /// A row for each number of each quantity that the prior drew.
     pub quantities: Vec<CalibratedQuantity>,
@@ -86,22 +86,27 @@ impl Calibration {
         let Some((sets, each)) = draws.data_sets else {
             return refused("these are draws of one posterior: calibration is of many".to_owned());
         };
-        let whole: Vec<(usize, usize)> = (0..sets)
-            .filter_map(|set| {
-                let first = draws.chains.iter().position(|chain| *chain == set * each)?;
-                (draws.chains.get(first..first + each)?.last() == Some(&(set * each + each - 1)))
-                    .then_some((set, first))
-            })
-            .collect();
+        let mut whole = draws.whole_data_sets();
+        if let Some(failed) = &draws.failed {
+            // Draws that lack something have no ranks.
+            let lacks = |first: usize| {
+                let at = failed.positions.partition_point(|at| *at < first * draws.draws);
+                failed.positions.get(at).is_some_and(|at| *at < (first + each) * draws.draws)
+            };
+            whole.retain(|(_, first)| !lacks(*first));
+        }
         let count = each * draws.draws;
         if whole.is_empty() || count == 0 {
-            return refused("no data set has draws of all its chains".to_owned());
+            return refused("no data set has all draws of all its chains".to_owned());
         }
         let test = RankTest::new(whole.len(), count);
         let mut quantities = Vec::new();
         for (name, truth) in truths {
             let Some(drawn) = draws.parameters.get(name) else { continue };
             let event = &drawn.shape[2..];
+            if truth.shape.first() != Some(&sets) {
+                return refused(format!("`{name}` is {}, but there are {sets} data sets", truth.ty()));
+            }
             if truth.shape[1..] != *event {
                 let message = format!(
                     "`{name}` is {} of each data set, but {} of each draw",
@@ -111,13 +116,22 @@ impl Calibration {
                 return refused(message);
             }
             let elements: usize = event.iter().product();
-            let rows: Vec<CalibratedQuantity> = (0..elements)
+            let rows: Result<Vec<CalibratedQuantity>, Error> = (0..elements)
                 .into_par_iter()
                 .map(|element| {
                     let all = scalar_chains(drawn, element);
+                    let truth_of = |set: usize| super::summary::as_real(truth.get(set * elements + element));
+                    let lost = |(set, first): &&(usize, usize)| {
+                        truth_of(*set).is_nan() || all[*first..first + each].iter().flatten().any(|x| x.is_nan())
+                    };
+                    if let Some((set, _)) = whole.iter().find(lost) {
+                        let name = element_name(name, event, element);
+                        let message = format!("`{name}` is NaN in the data set {set}, counted from 0: NaN has no rank");
+                        return Err(Error::new(ErrorKind::Input, message));
+                    }
                     let of = |(set, first): &(usize, usize)| {
                         let chains = &all[*first..first + each];
-                        let truth = super::summary::as_real(truth.get(set * elements + element));
+                        let truth = truth_of(*set);
                         let ess = diagnostics::ess_bulk(chains);
                         (
                             rank(truth, chains.iter().flatten(), *set as u64),
@@ -126,10 +140,10 @@ impl Calibration {
                     };
                     let (ranks, ess): (Vec<usize>, Vec<f64>) = whole.iter().map(of).unzip();
                     let independent = ess.iter().sum::<f64>() / ess.len() as f64 / count as f64;
-                    test.of(element_name(name, event, element), ranks, independent)
+                    Ok(test.of(element_name(name, event, element), ranks, independent))
                 })
                 .collect();
-            quantities.extend(rows);
+            quantities.extend(rows?);
         }
         if quantities.is_empty() {
             let names = |all: Vec<&String>| all.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -347,7 +361,7 @@ impl fmt::Display for Calibration {
         if self.failed > 0 {
             writeln!(
                 f,
-                "warning: {} data sets are left out, since a chain of theirs failed: ranks of the others may be off",
+                "warning: {} data sets are left out, since a chain or draws of theirs failed: ranks of the others may be off",
                 self.failed
             )?;
         }

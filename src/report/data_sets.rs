@@ -52,12 +52,7 @@ impl DataSetsSummary {
     #[must_use]
     pub fn of_draws(draws: &Draws) -> Self {
         let (count, each) = draws.data_sets.unwrap_or((1, draws.chains.len()));
-        // Where the chains of each set begin in the arrays, of those that have all.
-        let first = |set: &usize| {
-            let at = draws.chains.iter().position(|chain| *chain == set * each)?;
-            (draws.chains.get(at + each - 1) == Some(&(set * each + each - 1))).then_some((*set, at))
-        };
-        let whole: Vec<(usize, usize)> = (0..count).filter_map(|set| first(&set)).collect();
+        let whole = draws.whole_data_sets();
         let mut rows = Vec::new();
         for (name, array) in &draws.parameters {
             let event = &array.shape[2..];

@@ -16,7 +16,7 @@ use crate::mcmc::inits::starts;
 use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::sampling::{DataSets, Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
-use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, Terms};
+use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, StanSets, Terms};
 use crate::types::Array;
 
 pub use crate::mcmc::sampling::{ChainGroup, Draws, FailedDraws, Metric, Number, Reached, Setting};
@@ -458,8 +458,8 @@ pub struct LoadedModel<'a> {
 }
 
 /// A Stan program with what each data set has of its own.
-fn of_sets((model, own): (StanModel, IndexMap<String, Array>)) -> Result<(Option<StanModel>, Option<DataSets>), Error> {
-    Ok((Some(model), Some(DataSets::new(own)?)))
+fn of_sets(made: StanSets) -> Result<(Option<StanModel>, Option<DataSets>), Error> {
+    Ok((Some(made.model), Some(DataSets::of(made.count, made.own)?)))
 }
 
 impl LoadedModel<'_> {

@@ -187,6 +187,8 @@ pub(super) struct Node {
 /// The nodes, each after those that it reads.
 #[derive(Debug)]
 pub(super) struct Graph {
+    /// Whether it is that of one of many data sets, whose graphs should differ in numbers alone.
+    pub(super) of_many: bool,
     pub(super) nodes: IdVec<NodeId, Node>,
     pub(super) sites: IdVec<SiteId, Span>,
     pub(super) turns: IdVec<TurnId, Turn>,
@@ -204,10 +206,12 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new() -> Graph {
+    /// An empty one; of one of many data sets, or of one alone.
+    pub(super) fn of(of_many: bool) -> Graph {
         let mut turns = IdVec::new();
         turns.push(Turn { outer: TurnId(0), depth: 0 });
         Graph {
+            of_many,
             nodes: IdVec::new(),
             sites: IdVec::new(),
             turns,

@@ -197,6 +197,10 @@ impl HostFunctions for Shared<'_, '_> {
     fn evaluate(&mut self, text: &str, args: &[Array], ty: &Type, draw: Option<u64>) -> Result<Array, String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).evaluate(text, args, ty, draw)
     }
+
+    fn is_of_many(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_of_many()
+    }
 }
 
 /// The text of lines, and the places that they come from.

@@ -42,6 +42,21 @@ impl DataSets {
         Ok(Self { count, arrays })
     }
 
+    /// So many, which have the same data but for these, if there are any: each with an axis over the data sets.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and for arrays of another number of data sets.
+    pub fn of(count: usize, arrays: IndexMap<String, Array>) -> Result<Self, Error> {
+        if arrays.is_empty() && count > 0 {
+            return Ok(Self { count, arrays });
+        }
+        let sets = Self::new(arrays)?;
+        if sets.count == count {
+            return Ok(sets);
+        }
+        Err(Error::new(ErrorKind::Input, format!("there are {count} data sets, and data of {}", sets.count)))
+    }
+
     /// Of values by their names, with an axis over the data sets before their own, as far as a model takes them.
     ///
     /// # Errors

@@ -112,6 +112,18 @@ pub struct ChainDraws {
 }
 
 impl Draws {
+    /// The data sets of which the arrays have all chains, and where these begin there.
+    pub fn whole_data_sets(&self) -> Vec<(usize, usize)> {
+        let Some((sets, each)) = self.data_sets else { return vec![] };
+        let first = |set: usize| {
+            // The numbers of chains ascend.
+            let at = self.chains.partition_point(|chain| *chain < set * each);
+            let is = |at: usize, chain: usize| self.chains.get(at) == Some(&chain);
+            (is(at, set * each) && is(at + each - 1, set * each + each - 1)).then_some((set, at))
+        };
+        (0..sets).filter_map(first).collect()
+    }
+
     /// The draws of the chains of a data set, all draws where there are no data sets. How far the chains came, the gradients
     /// and the time are those of the whole run.
     #[must_use]

@@ -200,6 +200,7 @@ impl Emitter<'_> {
     fn known_array(&mut self, array: &Arc<Array>) -> Code {
         let extents = || array.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         match &array.data {
+            _ if self.graph.of_many && !array.is_empty() => Code::atom(self.table((**array).clone())),
             ArrayData::Real(v) if v.first().is_none_or(|x| v.iter().all(|y| x.to_bits() == y.to_bits())) => {
                 let value = super::real_literal(v.first().copied().unwrap_or(0.0));
                 Code::atom(format!("fill({}, {})", value.text, extents()))

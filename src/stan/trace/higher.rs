@@ -351,7 +351,8 @@ impl<'a> Tracer<'a> {
         let number = self.closures;
         self.closures += 1;
         let prefix: Arc<str> = format!("f{number}_").into();
-        let outer = std::mem::replace(&mut self.graph, Graph::new());
+        let inner = Graph::of(self.graph.of_many);
+        let outer = std::mem::replace(&mut self.graph, inner);
         let (turn, guards) =
             (std::mem::replace(&mut self.turn, crate::stan::graph::TurnId(0)), std::mem::take(&mut self.guards));
         let mut values = Vec::new();

@@ -99,7 +99,7 @@ impl Tracer<'_> {
 
     /// Runs something with a graph and a log density of its own.
     pub(super) fn inside<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Graph, Vec<Term>)> {
-        let mut graph = Graph::new();
+        let mut graph = Graph::of(self.graph.of_many);
         graph.known = self.graph.known.clone();
         let graph = std::mem::replace(&mut self.graph, graph);
         let turn = std::mem::replace(&mut self.turn, TurnId(0));

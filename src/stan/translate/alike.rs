@@ -21,11 +21,16 @@ pub fn united(first: &mut Translation, others: &[Translation]) -> Result<IndexMa
         return Ok(own);
     }
     for (i, other) in others.iter().enumerate() {
+        let shapes =
+            |translation: &Translation| translation.outputs.iter().map(|o| o.shape.clone()).collect::<Vec<_>>();
+        if other.dimension != first.dimension || shapes(other) != shapes(first) {
+            return Err((i + 1, "its parameters have another size".to_owned()));
+        }
         if let Some((name, table)) = first.tables.iter().find(|(name, table)| {
             other.tables.get(*name).is_none_or(|other| other.shape != table.shape || other.ty() != table.ty())
         }) {
-            let found = other.tables.get(name).map_or("not there".to_owned(), |table| table.ty().to_string());
-            return Err((i + 1, format!("`{name}` is {found} there, and {} in the first", table.ty())));
+            let found = other.tables.get(name).map_or("nothing".to_owned(), |table| table.ty().to_string());
+            return Err((i + 1, format!("it has {found} in the place of `{name}: {}`", table.ty())));
         }
     }
     let names: Vec<String> = first.tables.keys().cloned().collect();
@@ -87,7 +92,10 @@ pub fn united(first: &mut Translation, others: &[Translation]) -> Result<IndexMa
         let (Some(data), Some(_)) = (data, head) else {
             first.text.clone_from(&text);
             let at = all.iter().position(|other| other != token).unwrap_or(1);
-            return Err((at, format!("a loop has {} there, and {} in the first", all[at].written(), token.written())));
+            return Err((
+                at,
+                format!("a function of its own has {} there, and {} in the first", all[at].written(), token.written()),
+            ));
         };
         made.push_str(&name);
         ports.push(format!(", shared {name}: {}", if is_int { "int" } else { "real" }));
@@ -164,14 +172,36 @@ impl<'a> Token<'a> {
 /// Reals that have names.
 const NAMED: [&str; 3] = ["not_a_number()", "positive_infinity()", "negative_infinity()"];
 
-/// A text as the numbers in it and what is between them.
+/// A text as the numbers in it that may differ and what is between them. Sizes may not: numbers in types, beside `..`; nor
+/// may what stands in a literal of a text, but for what is computed there.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
+    // Brackets that are open within those of a type; whether this is in a literal, and braces that are open in it.
+    let (mut in_type, mut quoted, mut hole) = (0_usize, false, 0_usize);
     while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quoted && hole == 0 => {
+                at += 2;
+                continue;
+            }
+            b'"' if hole == 0 => quoted = !quoted,
+            b'{' if quoted && hole == 0 && bytes.get(at + 1) == Some(&b'{') => {
+                at += 2;
+                continue;
+            }
+            b'{' if quoted => hole += 1,
+            b'}' if quoted && hole > 0 => hole -= 1,
+            b'[' if in_type > 0 || ["real", "int", "bool"].iter().any(|ty| text[..at].ends_with(ty)) => in_type += 1,
+            b']' if in_type > 0 => in_type -= 1,
+            _ => {}
+        }
         let within = at > 0 && (is_word(bytes[at - 1]) || bytes[at - 1] == b'.') || !text.is_char_boundary(at);
-        let Some((end, real)) = (!within).then(|| number_at(text, at)).flatten() else {
+        let fixed = within || in_type > 0 || (quoted && hole == 0);
+        let Some((end, real)) =
+            (!fixed).then(|| number_at(text, at)).flatten().filter(|(end, _)| !text[*end..].starts_with(".."))
+        else {
             at += 1;
             continue;
         };
@@ -245,10 +275,11 @@ mod tests {
 
     #[test]
     fn numbers_are_found_as_they_are_written() {
-        let text = "a1 * (-2.5) + f(-1e-7) - 3 + x[0..8] - -4.0 + not_a_number() - data2.field";
+        let text = "a1 * (-2.5) + f(-1e-7) - 3 + x[0..8] - -4.0 + not_a_number() - data2.field; let x: real[3] = x[7]; \
+                    assert(x, \"1 \\\"2 {{3 {4.5}}}\");";
         let numbers: Vec<&str> =
             tokens(text).iter().filter(|t| !matches!(t, Token::Text(_))).map(Token::written).collect();
-        assert_eq!(numbers, ["(-2.5)", "-1e-7", "3", "0", "8", "-4.0", "not_a_number()"]);
+        assert_eq!(numbers, ["(-2.5)", "-1e-7", "3", "-4.0", "not_a_number()", "7", "4.5"]);
         assert_eq!(tokens(text).iter().map(Token::written).collect::<String>(), text);
     }
 

@@ -124,6 +124,17 @@ fn what_does_not_go_together_is_told() {
         Sampler::of_stan_source(sizes).data("N", 2_i64).lane_data(values(serde_json::json!({"y": [[1, 2], [1, -2]]}))),
     );
     assert!(said.contains("the data set 1, counted from 0, makes another program than the first one"), "{said}");
+    // What all data sets have alike, and arrays of one number, are data as any.
+    let flips = "data { int N; array[N] int y; } parameters { real<lower=0, upper=1> p; } model { y ~ bernoulli(p); }";
+    for ys in [
+        serde_json::json!([[0, 0, 0], [1, 0, 1], [1, 1, 1]]),
+        serde_json::json!([[1, 0, 0]]),
+        serde_json::json!([[1, 1], [1, 1]]),
+    ] {
+        let n = ys[0].as_array().map_or(0, |y| y.len() as i64);
+        let own = values(serde_json::json!({"y": ys}));
+        short(Sampler::of_stan_source(flips).data("N", n).lane_data(own)).run().expect("it runs");
+    }
     let inits = values(serde_json::json!({"alpha": 1.0}));
     let said = refused(model().lane_data(values(serde_json::json!({"y": Y, "scale": SCALE}))).init(inits));
     assert!(said.contains("neither a store nor values of parameters"), "{said}");
