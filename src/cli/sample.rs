@@ -215,10 +215,8 @@ fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
         _ => {}
     }
     if draws.draws < draws.asked {
-        note(&format!(
-            "stopped: {} draws of each chain are kept; a file of Stan CSV has all of its chain",
-            draws.draws
-        ));
+        let more = if draws.data_sets.is_some() { "" } else { "; a file of Stan CSV has all of its chain" };
+        note(&format!("stopped: {} draws of each chain are kept{more}", draws.draws));
     }
 }
 

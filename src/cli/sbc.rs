@@ -15,14 +15,15 @@ use super::model::{DataArgs, Model, SAMPLED};
 use super::page::check_page;
 use super::progress::Watcher;
 use super::sample_args::ProgressName;
+use super::sample_job::all_chains;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{check_place, note, print, spares, warn_of_own};
 use crate::mcmc::sampling::{Job, Observer as _, SamplerSettings, Sampling, THIN};
 use crate::mcmc::simulated::simulate;
 use crate::program::io::{NamedValues, write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind};
-use crate::report::Calibration;
-use crate::types::{Array, ArrayData, Precision};
+use crate::report::{CalibratedQuantity, Calibration};
+use crate::types::{Array, Precision};
 
 /// Of so many draws one is ranked, where nobody says otherwise: ranks want draws that are near to independent.
 const EACH: &str = "10";
@@ -73,49 +74,23 @@ pub(super) struct SbcArgs {
 
 pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
     let mut options = args.engine.options(false)?;
-    let refused = |message: String| Err(Error::new(ErrorKind::Option, message));
-    if args.simulations == 0 || args.chains == 0 || args.draws == 0 {
-        return refused("--simulations, --chains and --draws are 1 or more".to_owned());
-    }
-    let read: Vec<PathBuf> = args
-        .data
-        .files()
-        .chain([args.model.clone()])
-        .chain(args.simulator.clone())
-        .chain(args.sampler.clone())
-        .collect();
-    if let Some(path) = &args.output {
-        check_place("--output", path)?;
-        spares(read.clone(), std::slice::from_ref(path), "--output")?;
-    }
-    if let Some(path) = &args.report {
-        check_page(path, "--report")?;
-        spares(read, std::slice::from_ref(path), "--report")?;
-    }
-    let settings = args.set.iter().try_fold(SamplerSettings::new(), |settings, text| settings.with_text(text))?;
-    let settings = match settings.get(THIN) {
-        Some(_) => settings,
-        None => settings.with_text(&format!("{THIN}={EACH}"))?,
-    };
+    let settings = checked(args)?;
     let lines = Lines::of(&mut options);
     let stop = nothing_to_keep_yet();
-    let seed = options.settings.seed;
     let simulator = args.simulator.as_ref().unwrap_or(&args.model);
-    let truths = {
-        let loaded = Model::load(simulator, &args.data, SAMPLED, seed)?;
+    let drawn = {
+        let loaded = Model::load(simulator, &args.data, SAMPLED, options.settings.seed)?;
         simulate(&loaded.source(), args.simulations, |function| loaded.all_inputs(function), &options)?
     };
-    if let Some(name) = args.quantities.iter().find(|name| !truths.contains_key(*name)) {
-        return refused(format!("--quantities: the simulator gives no `{name}`"));
+    if let Some(name) = args.quantities.iter().find(|name| !drawn.contains_key(*name)) {
+        let message = format!("--quantities: the simulator gives no `{name}`");
+        return Err(Error::new(ErrorKind::Option, message));
     }
-    let values = NamedValues::of(simulator.display().to_string(), truths.clone());
-    let loaded = Model::load_sets(&args.model, &args.data, Some(&values), SAMPLED, seed)?;
-    let Some(chains) = args.simulations.checked_mul(args.chains) else {
-        return refused(format!("{} data sets of {} chains are too many", args.simulations, args.chains));
-    };
+    let values = NamedValues::of(simulator.display().to_string(), drawn.clone());
+    let loaded = Model::load_sets(&args.model, &args.data, Some(&values), SAMPLED, options.settings.seed)?;
     let job = Job {
         sampler: args.sampler.as_deref(),
-        chains,
+        chains: all_chains(args.chains, loaded.sets.as_ref())?,
         warmup: args.warmup,
         draws: args.draws,
         settings,
@@ -138,19 +113,45 @@ pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
     if let Some(trap) = draws.traps.first() {
         note(&format!("chain {}: {}", trap.position, trap.told_with("")));
     }
-    let ranked: IndexMap<String, Array> = match &args.quantities[..] {
-        [] => truths.clone(),
-        names => names.iter().map(|name| (name.clone(), truths[name].clone())).collect(),
-    };
+    let mut ranked = drawn.clone();
+    ranked.retain(|name, _| args.quantities.is_empty() || args.quantities.contains(name));
     let calibration = Calibration::of(&draws, &ranked)?;
-    print(&format!("{calibration}"));
+    print(&calibration.to_string());
+    write(args, &calibration, drawn)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what makes no sense before anything is drawn; gives the settings of the sampler.
+fn checked(args: &SbcArgs) -> Result<SamplerSettings, Error> {
+    if args.simulations == 0 || args.chains == 0 || args.draws == 0 {
+        return Err(Error::new(ErrorKind::Option, "--simulations, --chains and --draws are 1 or more"));
+    }
+    let others = [Some(&args.model), args.simulator.as_ref(), args.sampler.as_ref()];
+    let read: Vec<PathBuf> = args.data.files().chain(others.into_iter().flatten().cloned()).collect();
     if let Some(path) = &args.output {
-        let mut arrays: IndexMap<String, Array> = IndexMap::new();
-        for quantity in &calibration.quantities {
-            let ranks = quantity.ranks.iter().map(|rank| *rank as i64).collect();
-            arrays.insert(format!("rank.{}", quantity.name), Array::new([quantity.ranks.len()], ArrayData::Int(ranks)));
-        }
-        arrays.extend(truths.into_iter().map(|(name, array)| (format!("drawn.{name}"), array)));
+        check_place("--output", path)?;
+        spares(read.clone(), std::slice::from_ref(path), "--output")?;
+    }
+    if let Some(path) = &args.report {
+        check_page(path, "--report")?;
+        spares(read, std::slice::from_ref(path), "--report")?;
+    }
+    let settings = args.set.iter().try_fold(SamplerSettings::new(), |settings, text| settings.with_text(text))?;
+    match settings.get(THIN) {
+        Some(_) => Ok(settings),
+        None => settings.with_text(&format!("{THIN}={EACH}")),
+    }
+}
+
+/// Writes the files that are asked for.
+fn write(args: &SbcArgs, calibration: &Calibration, drawn: IndexMap<String, Array>) -> Result<(), Error> {
+    if let Some(path) = &args.output {
+        let ranks = |quantity: &CalibratedQuantity| {
+            let ranks: Vec<i64> = quantity.ranks.iter().map(|rank| *rank as i64).collect();
+            (format!("rank.{}", quantity.name), Array::int([ranks.len()], ranks))
+        };
+        let mut arrays: IndexMap<String, Array> = calibration.quantities.iter().map(ranks).collect();
+        arrays.extend(drawn.into_iter().map(|(name, array)| (format!("drawn.{name}"), array)));
         write_arrays(path, &arrays, &IndexMap::new(), Precision::F64)?;
         note(&format!("written to {}", path.display()));
     }
@@ -159,5 +160,5 @@ pub(super) fn sbc(args: &SbcArgs) -> Result<ExitCode, Error> {
         write_atomically(path, |writer| writer.write_all(page.as_bytes()))?;
         note(&format!("written to {}", path.display()));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

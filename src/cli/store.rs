@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, StoredProgress};
 use crate::program::{Bound, Error, ErrorKind, Options};
-use crate::report::{Diagnosis, Summary};
+use crate::report::{Advice, Diagnosis, Summary};
 use crate::store::{BLOCK, RunPlan, RunStatus, RunStore};
 
 use super::args::{EngineArgs, range};
@@ -171,7 +171,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
     }
     store.clean();
     sampling::end(&store, if open.is_empty() { RunStatus::Complete } else { RunStatus::Interrupted })?;
-    show(&store, &stored, &args.shown)
+    show(root, (&store, &stored), &args.shown)
 }
 
 /// Runs the chains of a store on.
@@ -212,7 +212,7 @@ fn run(
         // A chain that trapped would trap again: the task is done, and who merges is told.
         return Ok(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS });
     };
-    let code = show(store, stored, shown)?;
+    let code = show(root, (store, stored), shown)?;
     if shown.stats {
         print(&format!("\n{}", show_stats(&run.stats)));
     }
@@ -234,7 +234,7 @@ fn tell_traps(progress: &StoredProgress, chains: &Range<usize>) {
 }
 
 /// Shows the summary of a store.
-fn show(store: &RunStore, stored: &StoredDraws, shown: &ShownArgs) -> Result<ExitCode, Error> {
+fn show(name: &Path, (store, stored): (&RunStore, &StoredDraws), shown: &ShownArgs) -> Result<ExitCode, Error> {
     tell_traps(&stored.progress, &(0..store.plan().chains));
     let draws = &stored.draws;
     if draws.chains.is_empty() {
@@ -247,6 +247,14 @@ fn show(store: &RunStore, stored: &StoredDraws, shown: &ShownArgs) -> Result<Exi
         let mut summary = Summary::of_store(stored, store)?;
         for name in summary.keep(&shown.summary) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
+        }
+        // More draws are asked of the store; what else is advised is of another run.
+        let asked = store.plan().draws;
+        for warning in &mut summary.warnings {
+            if let Some(Advice::Draws(draws)) = warning.advice {
+                let more = draws.saturating_sub(asked).max(1);
+                warning.command = Some(format!("autobatch resume {} --more-draws {more}", name.display()));
+            }
         }
         print(&format!("{summary}\n"));
         if shown.diagnose {

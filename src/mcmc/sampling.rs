@@ -346,7 +346,8 @@ impl Sampling {
         let chains: Vec<usize> = (0..self.chains).filter(|c| !failed(c)).collect();
         let how = (self.warmup, self.method.thin(), self.method.saves_warmup());
         let each_chain = chains.iter().filter(|_| stopped).map(|c| recorded.all_of(*c, how)).collect();
-        let (chains, draws) = if stopped { recorded.most_draws(chains) } else { recorded.all_draws(chains) };
+        let each = self.data_sets().map_or(1, |sets| self.chains / sets);
+        let (chains, draws) = if stopped { recorded.most_draws(chains, each) } else { recorded.all_draws(chains) };
         if let Some(chain) = chains.iter().find(|c| !stopped && recorded.chains[**c].draws != self.kept()) {
             let (found, wanted) = (recorded.chains[*chain].draws, self.kept());
             let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");

@@ -84,6 +84,17 @@ struct Entry {
     executables: Arc<Executables>,
 }
 
+/// The name of a program in a file, and its text.
+pub(crate) fn text_of(path: &Path) -> Result<(String, String), Error> {
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
+    let text = String::from_utf8(text).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
+    })?;
+    Ok((name, text))
+}
+
 /// A module that is no file.
 #[derive(Clone, Debug)]
 pub(crate) struct MadeModule<'a> {
@@ -160,12 +171,7 @@ impl Program {
     /// # Errors
     /// As [`load`](Self::load).
     pub(crate) fn load_varying(path: &Path, varying: &[String]) -> Result<Program, Error> {
-        let name = path.display().to_string();
-        let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-        let text = String::from_utf8(text).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
-        })?;
+        let (name, text) = text_of(path)?;
         Self::compile_varying(&name, &text, varying)
     }
 

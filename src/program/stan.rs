@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 
 use super::io::{Data, JsonArray, NamedValues, parse_json};
-use super::{Error, ErrorKind, Inputs, MadeModule, Options, Program};
+use super::{Error, ErrorKind, Inputs, MadeModule, Options, Program, text_of};
 use crate::base::{Diagnostic, FileId, Provenance, SourceMap, Span};
 use crate::program::Engine;
 use crate::stan::check::{Checked, check};
@@ -411,17 +411,6 @@ impl StanFunction {
     pub fn renamed(&self) -> &[(String, String)] {
         &self.renamed
     }
-}
-
-/// The name of a program and its text.
-fn text_of(path: &Path) -> Result<(String, String), Error> {
-    let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-    let text = String::from_utf8(text).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::new(ErrorKind::Io, format!("{name} is not UTF-8: byte {at} does not belong to a character"))
-    })?;
-    Ok((name, text))
 }
 
 /// The data of each data set, of values with an axis over them.

@@ -58,7 +58,7 @@ pub struct CalibratedQuantity {
     pub mean: f64,
     /// The variance of the ranks over that of uniform ones: more than 1 where the posterior is too narrow.
     pub spread: f64,
-    /// The mean effective sample size of the draws of a data set, over their number.
+    /// The mean effective sample size of the draws of a data set, over their number; NaN where it is not known.
     pub independent: f64,
 }
 
@@ -133,12 +133,11 @@ impl Calibration {
                         let chains = &all[*first..first + each];
                         let truth = truth_of(*set);
                         let ess = diagnostics::ess_bulk(chains);
-                        (
-                            rank(truth, chains.iter().flatten(), *set as u64),
-                            if ess.is_nan() { count as f64 } else { ess },
-                        )
+                        (rank(truth, chains.iter().flatten(), *set as u64), ess)
                     };
-                    let (ranks, ess): (Vec<usize>, Vec<f64>) = whole.iter().map(of).unzip();
+                    let (ranks, mut ess): (Vec<usize>, Vec<f64>) = whole.iter().map(of).unzip();
+                    // Of few draws, or such as are all equal, it is not known.
+                    ess.retain(|ess| !ess.is_nan());
                     let independent = ess.iter().sum::<f64>() / ess.len() as f64 / count as f64;
                     Ok(test.of(element_name(name, event, element), ranks, independent))
                 })
@@ -316,6 +315,9 @@ fn tails(trials: usize, probability: f64) -> Vec<f64> {
 const DRAWN: usize = 24;
 /// Below this a p-value of all quantities together says that something is wrong.
 const DOUBT: f64 = 0.01;
+/// Fewer data sets, and fewer draws of each, tell little.
+const FEW_SETS: usize = 50;
+const FEW_DRAWS: usize = 20;
 /// Draws that are worth fewer independent ones than this part of them bend ranks by themselves.
 const DEPENDENT: f64 = 0.7;
 
@@ -363,6 +365,12 @@ impl fmt::Display for Calibration {
                 f,
                 "warning: {} data sets are left out, since a chain or draws of theirs failed: ranks of the others may be off",
                 self.failed
+            )?;
+        }
+        if n < FEW_SETS || draws < FEW_DRAWS {
+            writeln!(
+                f,
+                "warning: so few data sets or draws show only what is far off: {FEW_SETS} and {FEW_DRAWS} are few"
             )?;
         }
         let dependent = self.quantities.iter().filter(|quantity| quantity.independent < DEPENDENT).count();

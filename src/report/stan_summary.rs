@@ -125,18 +125,25 @@ fn head(chains: &StoredChains) -> String {
     }
     // Stores of other libraries may name none.
     let model = chains.config.get("model").map_or(String::new(), |m| format!("Inference for Stan model: {m}\n"));
+    let time = if warmup + sampling > 0.0 {
+        format!(
+            "\nWarmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",
+            each(|s| s.0),
+            general(warmup, 2),
+            each(|s| s.1),
+            general(sampling, 2),
+        )
+    } else {
+        // Stores of Zarr do not tell it.
+        String::new()
+    };
     format!(
-        "{model}{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n\n\
-         Warmup took ({}) seconds, {} seconds total\nSampling took ({}) seconds, {} seconds total\n",
+        "{model}{count} chain{}: each with {} draws; warmup={}; thin={}; {} draws saved.\n{time}",
         if count == 1 { "" } else { "s" },
         chains.draws,
         config("num_warmup"),
         config("thin"),
         count * chains.draws,
-        each(|s| s.0),
-        general(warmup, 2),
-        each(|s| s.1),
-        general(sampling, 2),
     )
 }
 

@@ -501,6 +501,7 @@ impl RunStore {
             "asked_draws": draws,
             "metric": metric,
             "settings": settings,
+            "thin": 1,
         }));
         // Where readers look for them.
         for (name, value) in settings.iter().filter(|(name, _)| TOLD.contains(&name.as_str())) {

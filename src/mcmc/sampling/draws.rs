@@ -196,9 +196,13 @@ impl Recorded {
     }
 
     /// All chains, or, where four times as many draws are left without those that had the fewest when the run was
-    /// stopped, those of which most draws are left; and as many draws of each as all of these have.
-    pub(super) fn most_draws(&self, chains: Vec<usize>) -> (Vec<usize>, usize) {
-        let mut counts: Vec<usize> = chains.iter().map(|c| self.chains[*c].draws).collect();
+    /// stopped, those of which most draws are left; and as many draws of each as all of these have. Of a data set, which
+    /// has `each` chains, all are taken or none.
+    pub(super) fn most_draws(&self, chains: Vec<usize>, each: usize) -> (Vec<usize>, usize) {
+        let sets = chains.chunk_by(|a, b| a / each == b / each).filter(|set| set.len() == each);
+        let draws = |set: &[usize]| set.iter().map(|c| self.chains[*c].draws).min().unwrap_or(0);
+        let sets: Vec<(&[usize], usize)> = sets.map(|set| (set, draws(set))).collect();
+        let mut counts: Vec<usize> = sets.iter().map(|(_, draws)| *draws).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         // Chains on different threads are seldom equally far: only much more is worth a chain.
         let least = counts.last().copied().unwrap_or(0) * FAR_MORE;
@@ -208,7 +212,7 @@ impl Recorded {
         };
         match counts.iter().enumerate().max_by_key(kept) {
             Some((_, draws)) if *draws > 0 => {
-                (chains.into_iter().filter(|c| self.chains[*c].draws >= *draws).collect(), *draws)
+                (sets.iter().filter(|(_, of)| of >= draws).flat_map(|(set, _)| set.iter().copied()).collect(), *draws)
             }
             _ => (chains, 0),
         }

@@ -9,62 +9,75 @@ use crate::types::{Array, ArrayData};
 /// The beginning of the names of numbers of the text that differ.
 const NAME: &str = "of_set";
 
+/// The position of a data set for which the program is another one than for the first, and why, in words.
+type Differs = (usize, String);
+
 /// Puts the translations with other data sets into the first one, so that it serves all: a number of the text that is not
 /// the same in all becomes a shared parameter of the functions that have it. Gives the tables that differ, with an axis
 /// over the data sets; the others stay in the translation.
 ///
 /// # Errors
 /// The position of the first data set for which the program is another one, and why, in words.
-pub fn united(first: &mut Translation, others: &[Translation]) -> Result<IndexMap<String, Array>, (usize, String)> {
-    let mut own = IndexMap::new();
+pub fn united(first: &mut Translation, others: &[Translation]) -> Result<IndexMap<String, Array>, Differs> {
     if others.is_empty() {
-        return Ok(own);
+        return Ok(IndexMap::new());
     }
-    for (i, other) in others.iter().enumerate() {
-        let shapes =
-            |translation: &Translation| translation.outputs.iter().map(|o| o.shape.clone()).collect::<Vec<_>>();
-        if other.dimension != first.dimension || shapes(other) != shapes(first) {
-            return Err((i + 1, "its parameters have another size".to_owned()));
-        }
-        if let Some((name, table)) = first.tables.iter().find(|(name, table)| {
-            other.tables.get(*name).is_none_or(|other| other.shape != table.shape || other.ty() != table.ty())
-        }) {
-            let found = other.tables.get(name).map_or("nothing".to_owned(), |table| table.ty().to_string());
-            return Err((i + 1, format!("it has {found} in the place of `{name}: {}`", table.ty())));
-        }
-    }
-    let names: Vec<String> = first.tables.keys().cloned().collect();
-    for name in names {
-        let all: Vec<&Array> = others.iter().map(|other| &other.tables[&name]).collect();
-        if all.iter().any(|other| !same(other, &first.tables[&name])) {
-            let mut table = first.tables.shift_remove(&name).expect("it was found there");
-            table.shape.insert(0, 1);
-            for other in all {
-                let mut row = other.clone();
-                row.shape.insert(0, 1);
-                table.append_rows(&row);
-            }
-            own.insert(name, table);
-        }
-    }
+    others.iter().enumerate().try_for_each(|(i, other)| alike(first, other).map_err(|why| (i + 1, why)))?;
     let texts: Vec<Vec<Token<'_>>> = others.iter().map(|other| tokens(&other.text)).collect();
-    let text = std::mem::take(&mut first.text);
-    let written = tokens(&text);
-    for (i, (other, translation)) in texts.iter().zip(others).enumerate() {
-        let differs = || "it decides otherwise, or has another size".to_owned();
-        let alike = other.len() == written.len() && translation.lines.len() == first.lines.len();
-        if !alike || written.iter().zip(other).any(|(a, b)| !a.is_like(b)) {
-            first.text = text.clone();
-            return Err((i + 1, differs()));
+    let (text, numbers) = one_text(&tokens(&first.text), &texts)?;
+    first.text = text;
+    let mut own = tables(first, others);
+    own.extend(numbers);
+    Ok(own)
+}
+
+/// Why a translation is not like the first in all but numbers.
+fn alike(first: &Translation, other: &Translation) -> Result<(), String> {
+    let shapes = |translation: &Translation| translation.outputs.iter().map(|o| o.shape.clone()).collect::<Vec<_>>();
+    if other.dimension != first.dimension || shapes(other) != shapes(first) {
+        return Err("its parameters have another size".to_owned());
+    }
+    for (name, table) in &first.tables {
+        let found = other.tables.get(name).map(Array::ty);
+        if found.as_ref() != Some(&table.ty()) {
+            let found = found.map_or("nothing".to_owned(), |ty| ty.to_string());
+            return Err(format!("it has {found} in the place of `{name}: {}`", table.ty()));
         }
     }
-    let numbers = |at: usize| -> Vec<Token<'_>> {
-        std::iter::once(written[at]).chain(texts.iter().map(|other| other[at])).collect()
+    let (written, found) = (tokens(&first.text), tokens(&other.text));
+    let same = written.len() == found.len() && other.lines.len() == first.lines.len();
+    match same && written.iter().zip(&found).all(|(a, b)| a.is_like(b)) {
+        true => Ok(()),
+        false => Err("it decides otherwise, or has another size".to_owned()),
+    }
+}
+
+/// Takes the tables that are not the same in all out of the first translation, with an axis over the data sets.
+fn tables(first: &mut Translation, others: &[Translation]) -> IndexMap<String, Array> {
+    let differs = |name: &str, table: &Array| others.iter().any(|other| !same(&other.tables[name], table));
+    let names: Vec<String> =
+        first.tables.iter().filter(|(name, table)| differs(name, table)).map(|(name, _)| name.clone()).collect();
+    let row = |mut table: Array| {
+        table.shape.insert(0, 1);
+        table
     };
-    let mut made = String::with_capacity(text.len());
+    let taken = names.into_iter().map(|name| {
+        let mut table = row(first.tables.shift_remove(&name).expect("it was found there"));
+        others.iter().for_each(|other| table.append_rows(&row(other.tables[&name].clone())));
+        (name, table)
+    });
+    taken.collect()
+}
+
+/// The text that serves all, of texts that are alike, and the values of the parameters that it has in the place of numbers.
+fn one_text(written: &[Token<'_>], others: &[Vec<Token<'_>>]) -> Result<(String, IndexMap<String, Array>), Differs> {
+    let mut prefix = NAME.to_owned();
+    while written.iter().any(|token| matches!(token, Token::Text(text) if text.contains(&prefix))) {
+        prefix.push('_');
+    }
+    let (mut made, mut values) = (String::new(), IndexMap::new());
     // Where the function begins that is being written, if it is one that takes what a run gives it, and what is put there.
     let (mut head, mut ports) = (None, Vec::new());
-    let mut count = 0;
     for (at, token) in written.iter().enumerate() {
         if let Token::Text(part) = token {
             for line in part.split_inclusive('\n') {
@@ -77,33 +90,26 @@ pub fn united(first: &mut Translation, others: &[Translation]) -> Result<IndexMa
             }
             continue;
         }
-        let all = numbers(at);
-        if all.iter().all(|other| other == token) {
+        let all: Vec<Token<'_>> = std::iter::once(*token).chain(others.iter().map(|other| other[at])).collect();
+        let Some(other) = all.iter().position(|other| other != token) else {
             made.push_str(token.written());
             continue;
-        }
-        count += 1;
-        let name = format!("{NAME}{count}");
-        let is_int = all.iter().all(|token| matches!(token, Token::Int(_)));
-        let data = match is_int {
-            true => all.iter().map(|token| token.int()).collect::<Option<Vec<i64>>>().map(ArrayData::Int),
-            false => all.iter().map(|token| token.real()).collect::<Option<Vec<f64>>>().map(ArrayData::Real),
+        };
+        let data = match token {
+            Token::Int(_) => all.iter().map(Token::int).collect::<Option<Vec<i64>>>().map(ArrayData::Int),
+            _ => all.iter().map(Token::real).collect::<Option<Vec<f64>>>().map(ArrayData::Real),
         };
         let (Some(data), Some(_)) = (data, head) else {
-            first.text.clone_from(&text);
-            let at = all.iter().position(|other| other != token).unwrap_or(1);
-            return Err((
-                at,
-                format!("a function of its own has {} there, and {} in the first", all[at].written(), token.written()),
-            ));
+            let (found, wanted) = (all[other].written(), token.written());
+            return Err((other, format!("a function of its own has {found} there, and {wanted} in the first")));
         };
+        let name = format!("{prefix}{}", values.len() + 1);
         made.push_str(&name);
-        ports.push(format!(", shared {name}: {}", if is_int { "int" } else { "real" }));
-        own.insert(name, Array::new([all.len()], data));
+        ports.push(format!(", shared {name}: {}", if matches!(token, Token::Int(_)) { "int" } else { "real" }));
+        values.insert(name, Array::new([all.len()], data));
     }
     close(&mut made, head, &mut ports);
-    first.text = made;
-    Ok(own)
+    Ok((made, values))
 }
 
 /// Gives the function that begins at a byte more parameters.

@@ -283,7 +283,7 @@ fn what_is_damaged_is_told_and_made_again() {
 fn told(output: &Output) -> String {
     let lines = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
     let varies = |line: &&str| {
-        !["gradients in", "memory: ", " of ", "written to", "run longer", "autobatch sample "]
+        !["gradients in", "memory: ", " of ", "written to", "run longer", "autobatch sample ", "autobatch resume "]
             .iter()
             .any(|word| line.contains(word))
             || line.contains("failed")
@@ -313,9 +313,13 @@ fn draws_whose_quantities_fail_are_told_as_of_any_run() {
     // A store has its own copy of the program.
     let copy = format!("{store}/_autobatch/program/m.stan");
     assert_eq!(told(&stored).replace(&copy, &model), words);
-    // And of its files: what is lost is no number.
+    // Draws are asked of the store.
+    let said = String::from_utf8_lossy(&stored.stdout).into_owned();
+    assert!(said.contains(&format!("autobatch resume {store} --more-draws 200")), "{said}");
+    // And of its files: what is lost is no number, and the time is not told.
     let summary = autobatch(&["summary", &store]).output().unwrap();
     let table = String::from_utf8_lossy(&summary.stdout).into_owned();
+    assert!(table.contains("thin=1") && !table.contains("Warmup took"), "{table}");
     assert!(table.lines().any(|line| line.starts_with("n ") && !line.contains('9')), "{table}");
 }
 
