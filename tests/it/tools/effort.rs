@@ -1,4 +1,4 @@
-//! How much is tried where many cases differ little: a part by default, so that the tests stay below five minutes, and
+//! How much is tried where many cases differ little: a part by default, so that the tests take some minutes, and
 //! all with `AUTOBATCH_TESTS=all`.
 
 /// Whether all is tried.
