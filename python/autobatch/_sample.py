@@ -396,11 +396,12 @@ def sample(
     if executor is not None:
         if store is None or lanes is not None:
             raise InputError("executor: the chains of a store are run by others, all of them: name a store, and no lanes")
-        return _elsewhere(run, os.fspath(store), executor, (int(chains), lanes_per_task), progress, how)
+        return _elsewhere(run, os.fspath(store), executor, lanes_per_task, progress, how)
     if lanes is not None:
         run.fill()
         return None
-    return _run(run, finish, (int(chains), int(warmup), int(draws), int(thin)), progress, callback, blocking)
+    sets = 1 if lane_data is None else max((len(value) for value in lane_data.values() if np.ndim(value)), default=1)
+    return _run(run, finish, (int(chains) * sets, int(warmup), int(draws), int(thin)), progress, callback, blocking)
 
 
 def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> tuple[int, int]:
@@ -413,15 +414,16 @@ def _elsewhere(
     run: _autobatch.Run,
     store: str,
     executor: Executor,
-    sizes: tuple[int, int],
+    each: int,
     progress: bool | None,
     how: Mapping[str, Any],
 ) -> Fit:
-    chains, each = sizes
     if isinstance(each, bool) or not isinstance(each, (int, np.integer)) or each < 1 or each % _BLOCK:
         raise InputError(f"lanes_per_task is {each!r}, but must be a multiple of {_BLOCK}: so many chains are stored together")
     run.make_store()
     store = os.path.abspath(store)
+    # Those of all data sets.
+    chains: int = _plan(store)["chains"]
     allowed = {name: value for name, value in how.items() if name != "real"}
     parts = [(first, min(first + int(each), chains)) for first in range(0, chains, int(each))]
     tasks = [executor.submit(_fill, store, part, allowed) for part in parts]

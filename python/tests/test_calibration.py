@@ -1,5 +1,8 @@
 """Many data sets in one batch, and calibration."""
 
+import concurrent.futures
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,21 @@ def test_a_data_tree_says_which_data_set_a_chain_has() -> None:
     pytest.importorskip("xarray")
     tree = ab.sample(MODEL, lane_data={"y": np.zeros(3)}, chains=2, progress=False, **QUICK).to_datatree()
     assert tree["posterior"]["data_set"].values.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_pool_fills_a_store_of_many_data_sets(tmp_path: Path) -> None:
+    how = dict(QUICK, chains=50, lane_data={"y": [0.5, -1.0, 2.0]}, progress=False)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        fit = ab.sample(STAN, store=tmp_path / "run.zarr", executor=pool, lanes_per_task=64, threads=1, **how)
+    whole = ab.sample(STAN, **how)
+    assert fit.data_sets == whole.data_sets == (3, 50) and fit.complete
+    np.testing.assert_array_equal(fit["mu"], whole["mu"], strict=True)
+    np.testing.assert_array_equal(ab.open(tmp_path / "run.zarr").of_data_set(1)["mu"], whole.of_data_set(1)["mu"])
+    assert "3 data sets, 50 chains of each" in str(fit.summary())
+    xarray = pytest.importorskip("xarray")
+    with xarray.open_datatree(tmp_path / "run.zarr", engine="zarr") as tree:
+        assert "data_set" in tree["posterior"].coords and tree["posterior"]["data_set"].values[[49, 50, 149]].tolist() == [0, 1, 2]
+        assert tree["observed_data"]["y"].dims == ("data_set",)
 
 
 def test_what_data_sets_lack_is_told() -> None:

@@ -309,6 +309,9 @@ pub(super) struct SummaryArgs {
     /// The files of the chains of a run, or the one that has all
     #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr")]
     pub(super) files: Vec<PathBuf>,
+    /// Of a run with many data sets: only this one, counted from 0
+    #[arg(long, value_name = "K")]
+    pub(super) data_set: Option<usize>,
     /// Significant digits
     #[arg(short, long, visible_alias = "sig_figs", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=18))]
     pub(super) sig_figs: u64,
@@ -325,6 +328,9 @@ pub(super) struct DiagnoseArgs {
     /// The files of the chains of a run; or a model, whose gradient is compared with differences at a random point
     #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr|MODEL")]
     pub(super) files: Vec<PathBuf>,
+    /// Of a run with many data sets: the one to look at, counted from 0
+    #[arg(long, value_name = "K")]
+    pub(super) data_set: Option<usize>,
     /// Exit with 1 where there is something to look at
     #[arg(long)]
     pub(super) strict: bool,

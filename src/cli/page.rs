@@ -19,6 +19,9 @@ pub(super) struct ReportArgs {
     /// The files of the chains of a run, or the one that has all
     #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr")]
     pub(super) files: Vec<PathBuf>,
+    /// Of a run with many data sets: the one to show, counted from 0
+    #[arg(long, value_name = "K")]
+    pub(super) data_set: Option<usize>,
     /// Write the page to this file
     #[arg(short, long, value_name = "FILE.html")]
     pub(super) output: PathBuf,
@@ -39,14 +42,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
     let read = args.files.iter().chain(&args.trace).cloned();
     spares(read, std::slice::from_ref(&args.output), "--output")?;
     let timeline = args.trace.as_deref().map(trace::read).transpose()?;
-    let chains = stan_files::read(&args.files)?;
+    let chains = stan_files::read_one(&args.files, args.data_set)?;
     if args.observed_data && chains.observed.is_empty() {
         note("warning: --observed-data: the files have no observed data");
     }
     let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
     let title = args.title.clone().unwrap_or_else(|| title(&chains, &args.files[0]));
     let partial = chains.state.told(chains.draws);
-    let facts = facts(&chains, &args.files);
+    let mut facts = facts(&chains, &args.files);
+    facts.extend(args.data_set.map(|set| ("Data set".to_owned(), set.to_string())));
     let page = RunPage {
         observed: args.observed_data.then_some(&chains.observed).filter(|all| !all.is_empty()),
         timeline: timeline.as_ref(),

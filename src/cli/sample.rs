@@ -156,10 +156,9 @@ fn refuse_with_sets(args: &SampleArgs) -> Result<(), Error> {
     let csv = args.draws_file.format == Some(DrawsFormat::StanCsv)
         || args.draws_file.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == "csv"));
     let with = [
-        (args.store.store.is_some(), "--store has the draws of one posterior: leave it out"),
-        (csv, "files of Stan CSV are of one posterior: name a file of arrays, --output FILE.npz"),
-        (args.report.is_some(), "--report shows one posterior: leave it out"),
-        (args.diagnose, "--diagnose is of one posterior: leave it out"),
+        (csv, "files of Stan CSV are of one: name a file of arrays, --output FILE.npz"),
+        (args.report.is_some(), "--report shows one: give --output or --store, and `autobatch report … --data-set K`"),
+        (args.diagnose, "--diagnose is of one: give --output or --store, and `autobatch diagnose … --data-set K`"),
         (args.chain.save_metric == Some(true), "--save-metric is of files of Stan CSV: leave it out"),
     ];
     match with.into_iter().find(|(given, _)| *given) {

@@ -8,11 +8,12 @@ use indexmap::IndexMap;
 use crate::mcmc::gradient_test::GradientTest;
 use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::protocol::{DRAW, Q};
-use crate::program::io::{NamedValues, write_atomically};
+use crate::program::io::{ArrayType, NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
-use crate::report::{Checks, SamplerStatistics, StanSummary, StoredChains, Summary};
+use crate::report::{Checks, DataSetsSummary, SamplerStatistics, SetsOfChains, StanSummary, StoredChains, Summary};
 
 use crate::store::read::is_store;
+use crate::types::DType;
 
 use super::args::{DiagnoseArgs, SummaryArgs};
 use super::draws::Drawn;
@@ -23,6 +24,22 @@ use super::{check_output, note, print, spares, zarr};
 /// The table.
 pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
     let chains = read(&args.files)?;
+    let table = match args.data_set {
+        Some(set) => Err(of_data_set(chains, &args.files[0], set)?),
+        None => DataSetsSummary::of_stored(&chains).map(|table| (table, chains.state.told(chains.draws))).ok_or(chains),
+    };
+    let chains = match table {
+        Ok((table, told)) => {
+            told.iter().for_each(|told| note(&format!("note: {told}")));
+            if args.csv_filename.is_some() {
+                let message = "--csv-filename is the table of one posterior: name it by --data-set K";
+                return Err(Error::new(ErrorKind::Option, message));
+            }
+            print(&table.to_string());
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(chains) => chains,
+    };
     tell_state(&chains);
     let table = StanSummary::of(&chains, args.sig_figs as usize, &args.percentiles);
     print(&table.to_string());
@@ -45,9 +62,12 @@ pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
     if let [model] = &args.files[..]
         && !has_draws(model)
     {
+        if args.data_set.is_some() {
+            return Err(Error::new(ErrorKind::Option, "--data-set is of draws, and this is a model"));
+        }
         return test_gradient(model, args);
     }
-    let chains = read(&args.files)?;
+    let chains = read_one(&args.files, args.data_set)?;
     tell_state(&chains);
     let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
     let checks = Checks::of(&summary);
@@ -103,17 +123,50 @@ pub(super) fn read(files: &[PathBuf]) -> Result<StoredChains, Error> {
     StoredChains::of_csv(texts).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
 }
 
+/// The chains of files, of one posterior: that of this data set, where there are many.
+///
+/// # Errors
+/// As [`read`], and where it is not said which data set is meant.
+pub(super) fn read_one(files: &[PathBuf], data_set: Option<usize>) -> Result<StoredChains, Error> {
+    let chains = read(files)?;
+    match (data_set, &chains.sets) {
+        (Some(set), _) => of_data_set(chains, &files[0], set),
+        (None, Some(SetsOfChains { count, .. })) => {
+            let message = format!(
+                "{} has the posteriors of {count} data sets: --data-set K names the one that is meant, from 0",
+                files[0].display()
+            );
+            Err(Error::new(ErrorKind::Option, message))
+        }
+        (None, None) => Ok(chains),
+    }
+}
+
+fn of_data_set(chains: StoredChains, file: &Path, set: usize) -> Result<StoredChains, Error> {
+    let refused = |why: String| Error::new(ErrorKind::Option, format!("--data-set {set}: {}: {why}", file.display()));
+    chains.of_data_set(set).map_err(refused)
+}
+
 /// Whether this is a store, or was meant to be one.
 fn is_draws_store(path: &Path) -> bool {
     is_store(path) || path.extension().is_some_and(|e| e == "zarr")
 }
 
+/// The data set of each chain, in a file of arrays and in a store.
+pub(super) const DATA_SET: &str = "data_set";
 /// What names of states of warmup begin with in a file of arrays.
 const WARMUP_STATES: &str = "warmup.";
 
 /// The chains of a file of arrays, as `sample` writes it.
 fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
-    let Drawn { chains, count, arrays } = Drawn::of_arrays(&NamedValues::read(file)?)?;
+    let values = NamedValues::read(file)?;
+    let Drawn { chains, count, arrays } = Drawn::of_arrays(&values)?;
+    let sets = match values.get(DATA_SET).filter(|data| data.guess_type().rank == 1) {
+        Some(data) => data.to_array(DATA_SET, ArrayType { dtype: DType::Int, rank: 1 })?.as_int().map(<[i64]>::to_vec),
+        None => None,
+    };
+    let sets = sets.filter(|of| of.len() == chains).map(|of| of.iter().map(|set| *set as usize).collect::<Vec<_>>());
+    let sets = sets.map(|of| SetsOfChains { count: of.iter().max().map_or(0, |set| set.saturating_add(1)), of });
     // Of a model with a parameter of such a name the statistic has another.
     let has = |name: &str| arrays.contains_key(name);
     let told: Vec<(String, &str)> = DRAW
@@ -139,6 +192,7 @@ fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
         seconds: vec![(0.0, 0.0); chains],
         draws: count,
         numbers: (1..=chains).collect(),
+        sets,
         ..StoredChains::default()
     })
 }

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, StoredProgress};
 use crate::program::{Bound, Error, ErrorKind, Options};
-use crate::report::{Advice, Diagnosis, Summary};
+use crate::report::{Advice, DataSetsSummary, Diagnosis, Summary};
 use crate::store::{BLOCK, RunPlan, RunStatus, RunStore};
 
 use super::args::{EngineArgs, range};
@@ -243,7 +243,19 @@ fn show(name: &Path, (store, stored): (&RunStore, &StoredDraws), shown: &ShownAr
     if draws.draws < draws.asked {
         note(&format!("{} of {} draws of each chain are there", draws.draws, draws.asked));
     }
-    if draws.draws > 0 && !shown.no_summary {
+    if draws.draws > 0 && !shown.no_summary && draws.data_sets.is_some() {
+        if shown.diagnose {
+            note(&format!(
+                "note: --diagnose is of one posterior: `autobatch diagnose {} --data-set 0`",
+                name.display()
+            ));
+        }
+        let mut summary = DataSetsSummary::of_store(stored, store)?;
+        for name in summary.keep(&shown.summary) {
+            note(&format!("warning: --summary: there is no parameter `{name}`"));
+        }
+        print(&format!("{summary}\n"));
+    } else if draws.draws > 0 && !shown.no_summary {
         let mut summary = Summary::of_store(stored, store)?;
         for name in summary.keep(&shown.summary) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));

@@ -8,11 +8,12 @@ use serde_json::{Map, Value};
 use crate::mcmc::protocol::{LP, TREEDEPTH};
 use crate::mcmc::sampling::ARVIZ_STATISTICS;
 use crate::program::{Error, ErrorKind};
-use crate::report::{RunState, StoredChains};
+use crate::report::{RunState, SetsOfChains, StoredChains};
 use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
 use crate::types::Array;
 
 use super::note;
+use super::stan_files::DATA_SET;
 
 /// Whether a tree was ended by its depth.
 const SATURATED: &str = "reached_max_treedepth";
@@ -74,6 +75,20 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     let numbers = numbers.map_err(refused)?.and_then(|array| Some(array.as_real()?.to_vec())).unwrap_or_default();
     let mut chains = cut(path, (parameters, statistics), &numbers, state)?;
     chains.config = config(&attributes);
+    if let Some(array) = arrays.get(DATA_SET).filter(|array| array.is_number() && array.dimensions == ["chain"]) {
+        let of = array.read().map_err(refused)?;
+        let of = of.as_real().expect("stores are read as reals");
+        let at = |number: &usize| match &numbers[..] {
+            [] => of.get(*number),
+            numbers => of.get(numbers.iter().position(|other| *other as usize == *number)?),
+        };
+        let of: Vec<usize> = chains.numbers.iter().filter_map(at).map(|set| *set as usize).collect();
+        let told = attributes.get("data_sets").and_then(Value::as_u64).map(|count| count as usize);
+        let least = of.iter().max().map_or(0, |set| set.saturating_add(1));
+        if of.len() == chains.numbers.len() {
+            chains.sets = Some(SetsOfChains { count: told.unwrap_or(0).max(least), of });
+        }
+    }
     if let (Some(saturated), false) = (saturated, chains.config.contains_key("max_depth")) {
         let depths = chains.statistics.get(TREEDEPTH).and_then(Array::as_real).unwrap_or_default();
         // Of what was ended all have the largest depth.

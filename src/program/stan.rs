@@ -54,6 +54,8 @@ pub(crate) struct StanOrigin {
     program: ast::Program,
     checked: Checked,
     data: Map<String, Value>,
+    /// What each data set has of its own, with an axis over them, where there are many.
+    lane_data: Map<String, Value>,
     /// Of what the program draws of its data.
     seed: u64,
 }
@@ -131,7 +133,7 @@ impl StanModel {
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
-        Ok(Self::of_sets(name, text, (data, &[]), terms, (include, seed))?.0)
+        Ok(Self::of_sets(name, text, (data, Map::new()), terms, (include, seed))?.0)
     }
 
     /// A program that serves many data sets, read from a file: each has its own of some values, with an axis over the data
@@ -163,15 +165,17 @@ impl StanModel {
         terms: Terms,
         with: (&[PathBuf], u64),
     ) -> Result<StanSets, Error> {
-        let sets = sets_of(own)?;
-        let (model, own) = Self::of_sets(name, text, (data, &sets), terms, with)?;
-        Ok(StanSets { model, count: sets.len(), own })
+        let lane_data: Map<String, Value> =
+            own.iter().map(|(name, data)| Ok((name.to_owned(), of_json(data)?))).collect::<Result<_, Error>>()?;
+        let count = sets_of(&lane_data, own.origin())?.len();
+        let (model, own) = Self::of_sets(name, text, (data, lane_data), terms, with)?;
+        Ok(StanSets { model, count, own })
     }
 
     fn of_sets(
         name: &str,
         text: &str,
-        (data, sets): (&Map<String, Value>, &[Map<String, Value>]),
+        (data, lane_data): (&Map<String, Value>, Map<String, Value>),
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
@@ -188,6 +192,7 @@ impl StanModel {
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
+        let sets = if lane_data.is_empty() { vec![] } else { sets_of(&lane_data, &name)? };
         let mut all = sets.iter().map(|set| {
             let mut all = data.clone();
             all.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -215,7 +220,8 @@ impl StanModel {
                 let (text, places) = stan::placed(&translation.text, &translation.lines, &sources, START);
                 translation.text = text;
                 let (places, data) = (Arc::new(places), data.clone());
-                let origin = Arc::new(StanOrigin { translation, places, sources, program, checked, data, seed });
+                let origin =
+                    Arc::new(StanOrigin { translation, places, sources, program, checked, data, lane_data, seed });
                 Ok((StanModel { name, warnings: diagnostics, origin }, own))
             }
             Err(problem) => {
@@ -247,6 +253,11 @@ impl StanModel {
     /// Its data, an object of JSON.
     pub fn data(&self) -> &Map<String, Value> {
         &self.origin.data
+    }
+
+    /// What each data set has of its own, with an axis over the data sets before its own; nothing where there is one.
+    pub fn lane_data(&self) -> &Map<String, Value> {
+        &self.origin.lane_data
     }
 
     /// Whether the data have a value of this name.
@@ -414,12 +425,12 @@ impl StanFunction {
 }
 
 /// The data of each data set, of values with an axis over them.
-fn sets_of(own: &NamedValues) -> Result<Vec<Map<String, Value>>, Error> {
+fn sets_of(own: &Map<String, Value>, origin: &str) -> Result<Vec<Map<String, Value>>, Error> {
     let mut sets: Vec<Map<String, Value>> = Vec::new();
     let mut first: Option<(&str, usize)> = None;
-    for (name, data) in own.iter() {
-        let refused = |why: String| Err(Error::new(ErrorKind::Input, format!("{}: `{name}` {why}", own.origin())));
-        let Value::Array(rows) = of_json(data)? else {
+    for (name, value) in own {
+        let refused = |why: String| Err(Error::new(ErrorKind::Input, format!("{origin}: `{name}` {why}")));
+        let Value::Array(rows) = value else {
             return refused("has no axis over the data sets".to_owned());
         };
         match first {
@@ -432,10 +443,10 @@ fn sets_of(own: &NamedValues) -> Result<Vec<Map<String, Value>>, Error> {
             }
             Some(_) => {}
         }
-        sets.iter_mut().zip(rows).for_each(|(set, row)| drop(set.insert(name.to_owned(), row)));
+        sets.iter_mut().zip(rows).for_each(|(set, row)| drop(set.insert(name.clone(), row.clone())));
     }
     match sets.is_empty() {
-        true => Err(Error::new(ErrorKind::Input, format!("{}: there is no data set", own.origin()))),
+        true => Err(Error::new(ErrorKind::Input, format!("{origin}: there is no data set"))),
         false => Ok(sets),
     }
 }

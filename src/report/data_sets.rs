@@ -2,13 +2,17 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::statistics::SamplerStatistics;
+use super::stored::StoredChains;
 use super::summary::{ESS_PER_CHAIN, SummaryRow, element_name, fixed, scalar_chains, significant, whole};
 use crate::mcmc::protocol::DIVERGENT;
-use crate::mcmc::sampling::Draws;
+use crate::mcmc::sampling::{Draws, StoredDraws};
+use crate::program::Error;
+use crate::store::RunStore;
 use crate::types::Array;
 
 /// The summary of a run whose chains have many data sets.
@@ -51,29 +55,68 @@ impl DataSetsSummary {
     /// Of the draws of a run with data sets.
     #[must_use]
     pub fn of_draws(draws: &Draws) -> Self {
-        let (count, each) = draws.data_sets.unwrap_or((1, draws.chains.len()));
         let whole = draws.whole_data_sets();
-        let mut rows = Vec::new();
-        for (name, array) in &draws.parameters {
-            let event = &array.shape[2..];
-            let elements: usize = event.iter().product();
-            let row = |element: usize| {
-                let chains = scalar_chains(array, element);
-                row_of(element_name(name, event, element), &chains, &whole, each)
-            };
-            rows.extend((0..elements).into_par_iter().filter_map(row).collect::<Vec<_>>());
+        let mut summary = Self::without_rows(draws, &whole);
+        summary.rows = draws.parameters.iter().flat_map(|of| rows_of(of, &whole, summary.chains)).collect();
+        summary
+    }
+
+    /// Of a run in a store, whose parameters are read one after the other, so that no more than one of them is in memory.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
+        let whole = stored.draws.whole_data_sets();
+        let mut summary = Self::without_rows(&stored.draws, &whole);
+        for parameter in stored.parameters(store) {
+            let (name, array, _) = parameter?;
+            summary.rows.extend(rows_of((&name, &array), &whole, summary.chains));
         }
-        let flags = draws.statistics.get(DIVERGENT).map(|array: &Array| scalar_chains(array, 0)).unwrap_or_default();
-        let diverges = |(_, at): &&(usize, usize)| flags.iter().skip(*at).take(each).flatten().any(|flag| *flag != 0.0);
+        Ok(summary)
+    }
+
+    /// Of chains that files have; nothing where these are of one posterior.
+    #[must_use]
+    pub fn of_stored(chains: &StoredChains) -> Option<Self> {
+        let sets = chains.sets.as_ref()?;
+        let (each, whole) = sets.whole();
+        Some(Self {
+            sets: whole.len(),
+            chains: each,
+            rows: chains.parameters.iter().flat_map(|of| rows_of(of, &whole, each)).collect(),
+            divergent: divergent(&chains.statistics, &whole, each),
+            failed: sets.count - whole.len(),
+            sampler: SamplerStatistics::of_stored(chains),
+        })
+    }
+
+    fn without_rows(draws: &Draws, whole: &[(usize, usize)]) -> Self {
+        let (count, each) = draws.data_sets.unwrap_or((1, draws.chains.len()));
         Self {
             sets: whole.len(),
             chains: each,
-            rows,
-            divergent: whole.iter().filter(diverges).count(),
+            rows: vec![],
+            divergent: divergent(&draws.statistics, whole, each),
             failed: count - whole.len(),
             sampler: SamplerStatistics::of_draws(draws),
         }
     }
+}
+
+/// How many of these data sets, each with the place of its first chain, have divergent transitions.
+fn divergent(statistics: &IndexMap<String, Array>, whole: &[(usize, usize)], each: usize) -> usize {
+    let flags = statistics.get(DIVERGENT).map(|array| scalar_chains(array, 0)).unwrap_or_default();
+    let diverges = |(_, at): &&(usize, usize)| flags.iter().skip(*at).take(each).flatten().any(|flag| *flag != 0.0);
+    whole.iter().filter(diverges).count()
+}
+
+fn rows_of((name, array): (&String, &Array), whole: &[(usize, usize)], each: usize) -> Vec<DataSetsRow> {
+    let event = &array.shape[2..];
+    let row = |element: usize| {
+        let chains = scalar_chains(array, element);
+        row_of(element_name(name, event, element), &chains, whole, each)
+    };
+    (0..event.iter().product()).into_par_iter().filter_map(row).collect()
 }
 
 impl DataSetsSummary {

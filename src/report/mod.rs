@@ -28,5 +28,5 @@ pub use quantities::{aligned, quantity_table};
 pub use render::render;
 pub use stan_summary::StanSummary;
 pub use statistics::{SamplerStatistics, StuckChain};
-pub use stored::{RunState, StoredChains};
+pub use stored::{RunState, SetsOfChains, StoredChains};
 pub use summary::{Summary, SummaryRow, element_name};

@@ -28,6 +28,31 @@ pub struct StoredChains {
     pub state: RunState,
     /// What was observed, where the files have it.
     pub observed: IndexMap<String, Array>,
+    /// The data sets, where there are many.
+    pub sets: Option<SetsOfChains>,
+}
+
+/// Chains of many data sets, each of which has a posterior of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SetsOfChains {
+    /// How many data sets there are.
+    pub count: usize,
+    /// The data set of each chain that is there, counted from 0.
+    pub of: Vec<usize>,
+}
+
+impl SetsOfChains {
+    /// Chains of each data set, and the data sets of which all chains are there, with the place of the first.
+    pub(super) fn whole(&self) -> (usize, Vec<(usize, usize)>) {
+        let groups: Vec<&[usize]> = self.of.chunk_by(|a, b| a == b).collect();
+        let each = groups.iter().map(|group| group.len()).max().unwrap_or(0);
+        let mut first = 0;
+        let places = groups.into_iter().map(|group| {
+            first += group.len();
+            (group.len() == each).then_some((group[0], first - group.len()))
+        });
+        (each, places.flatten().collect())
+    }
 }
 
 /// Whether a run is over.
@@ -45,6 +70,31 @@ pub enum RunState {
 }
 
 impl StoredChains {
+    /// The chains of a data set, as those of a run of its own.
+    ///
+    /// # Errors
+    /// Where there is one posterior only, no such data set, or none of its chains is there: what to do.
+    pub fn of_data_set(mut self, set: usize) -> Result<Self, String> {
+        let Some(SetsOfChains { count, of }) = self.sets.take() else {
+            return Err("the chains are those of one posterior".to_owned());
+        };
+        if set >= count {
+            return Err(format!("there are {count} data sets, counted from 0"));
+        }
+        let chains: Vec<usize> = (0..of.len()).filter(|at| of[*at] == set).collect();
+        if chains.is_empty() {
+            return Err("no chain of this data set is there".to_owned());
+        }
+        let chosen = |all: IndexMap<String, Array>| -> IndexMap<String, Array> {
+            all.into_iter().map(|(name, array)| (name, array.chosen_rows(&chains))).collect()
+        };
+        self.stepsizes = chains.iter().filter_map(|at| self.stepsizes.get(*at).copied()).collect();
+        self.seconds = chains.iter().filter_map(|at| self.seconds.get(*at).copied()).collect();
+        self.numbers = chains.iter().map(|at| self.numbers[*at]).collect();
+        (self.parameters, self.statistics) = (chosen(self.parameters), chosen(self.statistics));
+        Ok(self)
+    }
+
     /// Seconds of warmup and of sampling that ended with the last draw of all chains: of chains that ran side by side, as
     /// ours do, those of the slowest; of others the sum, as `stansummary` has it.
     pub fn run_seconds(&self) -> (f64, f64) {

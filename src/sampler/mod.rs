@@ -491,8 +491,9 @@ impl LoadedModel<'_> {
             return Err(Error::new(ErrorKind::Option, "0 chains: there is nothing to sample"));
         }
         let inputs = |density: &Function<'_>| self.inputs(density);
-        if self.sets.is_some() && (sampler.store.is_some() || !sampler.inits.is_empty()) {
-            let message = "with data of many data sets there is neither a store nor values of parameters to start from";
+        if self.sets.is_some() && !sampler.inits.is_empty() {
+            let message =
+                "with data of many data sets starting values of parameters would differ: give starting points";
             return Err(Error::new(ErrorKind::Option, message));
         }
         let sets = self.sets.as_ref().map_or(1, DataSets::count);

@@ -463,9 +463,13 @@ impl RunStore {
     pub fn publish(&self, (draws, warmup): (usize, usize), status: RunStatus) -> Result<(), Error> {
         let group = |attributes: Value| json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
         let mut all = Map::new();
-        for array in self.of_draws.iter().chain(&self.others) {
+        let has_sets = self.plan.data_sets.is_some();
+        let arrays = self.of_draws.iter().map(|array| (array, true)).chain(self.others.iter().map(|a| (a, false)));
+        for (array, of_draws) in arrays {
             let name = array.path.split('/').next().unwrap_or_default();
-            all.entry(name).or_insert_with(|| group(json!({})));
+            // Where xarray looks for coordinates that are none of their own axis.
+            let more = if has_sets && of_draws { json!({"coordinates": "data_set"}) } else { json!({}) };
+            all.entry(name).or_insert_with(|| group(more));
         }
         for array in &self.of_draws {
             let rows = if array.path.starts_with("warmup") { warmup } else { draws };
@@ -503,6 +507,9 @@ impl RunStore {
             "settings": settings,
             "thin": 1,
         }));
+        if let Some(sets) = self.plan.data_sets {
+            root["attributes"]["data_sets"] = json!(sets);
+        }
         // Where readers look for them.
         for (name, value) in settings.iter().filter(|(name, _)| TOLD.contains(&name.as_str())) {
             root["attributes"][name] = json!(value);

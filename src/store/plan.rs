@@ -42,6 +42,12 @@ pub struct RunPlan {
     pub sampler: Option<String>,
     /// The file of the data.
     pub data: Option<String>,
+    /// The file of what each data set has of its own, where there are many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane_data: Option<String>,
+    /// How many data sets there are then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_sets: Option<usize>,
     /// Numbers of dimensions that are told by their names.
     pub dimensions: IndexMap<String, i64>,
     /// The seed.

@@ -1,10 +1,10 @@
 //! Reads a store: what groups and arrays it has, and the arrays that are asked for. Stores of others are read as zarr-python
 //! writes them, with the codecs that are common; what cannot be read says how to write it otherwise.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::array::LOST;
@@ -40,6 +40,8 @@ pub struct ZarrGroup {
     path: PathBuf,
     /// What it tells of itself.
     pub attributes: Map<String, Value>,
+    /// What the metadata of the store tell that is in it, in their order.
+    told: Vec<String>,
 }
 
 /// An array of a store, as its metadata tell.
@@ -90,7 +92,9 @@ impl ZarrGroup {
     pub fn open(path: &Path) -> Result<Self, ZarrError> {
         let metadata = metadata(path, "group")?;
         let attributes = metadata.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(Self { path: path.to_owned(), attributes })
+        let all = of(metadata.get("consolidated_metadata"), "metadata").and_then(Value::as_object);
+        let told = all.map(|all| all.keys().cloned().collect()).unwrap_or_default();
+        Ok(Self { path: path.to_owned(), attributes, told })
     }
 
     /// Where it is.
@@ -104,10 +108,18 @@ impl ZarrGroup {
     /// As [`open`](Self::open).
     pub fn group(&self, name: &str) -> Result<Option<Self>, ZarrError> {
         let path = self.path.join(name);
-        if path.is_dir() { Self::open(&path).map(Some) } else { Ok(None) }
+        if !path.is_dir() {
+            return Ok(None);
+        }
+        let mut group = Self::open(&path)?;
+        if group.told.is_empty() {
+            let inside = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
+            group.told = self.told.iter().filter_map(inside).collect();
+        }
+        Ok(Some(group))
     }
 
-    /// The names of what is in it, in order.
+    /// The names of what is in it: in the order in which the metadata of the store tell them, else in that of the alphabet.
     ///
     /// # Errors
     /// Where the folder cannot be read.
@@ -120,7 +132,8 @@ impl ZarrGroup {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
-        names.sort();
+        let place = |name: &String| self.told.iter().position(|told| told == name).unwrap_or(usize::MAX);
+        names.sort_by_cached_key(|name| (place(name), name.clone()));
         Ok(names)
     }
 
@@ -128,8 +141,8 @@ impl ZarrGroup {
     ///
     /// # Errors
     /// For metadata that cannot be read.
-    pub fn arrays(&self) -> Result<BTreeMap<String, ZarrArray>, ZarrError> {
-        let mut arrays = BTreeMap::new();
+    pub fn arrays(&self) -> Result<IndexMap<String, ZarrArray>, ZarrError> {
+        let mut arrays = IndexMap::new();
         for name in self.names()? {
             let path = self.path.join(&name);
             if let Ok(metadata) = metadata(&path, "array") {

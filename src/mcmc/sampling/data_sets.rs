@@ -1,5 +1,7 @@
 //! Data of which every chain has those of its own data set: many posteriors in one batch.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 
 use super::{DENSITY, DENSITY_AND_GRADIENT, ModelSource, PARAMETERS};
@@ -92,6 +94,14 @@ impl DataSets {
     /// Those data, each with the axis over the data sets.
     pub fn arrays(&self) -> &IndexMap<String, Array> {
         &self.arrays
+    }
+
+    /// The same for these of so many chains in all, each of which has then a row of its own.
+    #[must_use]
+    pub(super) fn of_chains(&self, part: &Range<usize>, chains: usize) -> Self {
+        let of: Vec<usize> = part.clone().map(|chain| self.of_chain(chain, chains)).collect();
+        let arrays = self.arrays.iter().map(|(name, array)| (name.clone(), array.chosen_rows(&of))).collect();
+        Self { count: part.len(), arrays }
     }
 
     /// The data set of a chain, of so many chains in all.

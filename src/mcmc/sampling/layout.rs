@@ -25,6 +25,8 @@ pub const ARVIZ_STATISTICS: [(&str, &str); 7] = [
 pub(super) const REACHED_DEPTH: &str = "reached_max_treedepth";
 /// Another: whether the model's `parameters` failed for the draw.
 pub(super) const PARAMETERS_FAILED: &str = "parameters_failed";
+/// The axis of data sets; beside draws the data set of each chain.
+pub(super) const DATA_SET: &str = "data_set";
 /// Names that a store has of its own in every group.
 const AXES: [&str; 2] = ["chain", "draw"];
 
@@ -89,7 +91,9 @@ impl Sampling {
                 there.join(", ")
             ));
         }
-        match AXES.iter().find(|name| made.contains_key(**name) && keeps(keep, name)) {
+        let of_sets = self.data_sets.as_ref().map(|_| DATA_SET);
+        let mut own = AXES.into_iter().chain(of_sets);
+        match own.find(|name| made.contains_key(*name) && keeps(keep, name)) {
             Some(name) => refused(format!(
                 "a variable `{name}` has no place in a store, where the axis of that name is: rename it, or --keep the others"
             )),
@@ -155,7 +159,7 @@ impl Sampling {
         &self,
         store: &mut RunStore,
         layout: &Layout,
-        data: &IndexMap<String, Array>,
+        data: &IndexMap<String, (Array, Vec<String>)>,
     ) -> Result<(), Error> {
         let of_draws = self.of_draws(layout);
         let plan = store.plan();
@@ -168,12 +172,22 @@ impl Sampling {
             let rows = if group.starts_with("warmup") { states } else { self.kept() };
             whole.push(coordinate(group, "chain", chains.clone()));
             whole.push(coordinate(group, "draw", (0..rows as i64).collect()));
+            if let Some(sets) = plan.data_sets {
+                let each = (plan.chains / sets).max(1);
+                let of = Array::int([plan.chains], (0..plan.chains).map(|chain| (chain / each) as i64).collect());
+                let axes = vec!["chain".to_owned()];
+                let path = format!("{group}/{DATA_SET}");
+                whole.push((StoredArray::whole(path, &of, StoredElement::Int64, axes), of));
+            }
         }
         whole.push(coordinate("adaptation", "chain", chains));
-        for (name, array) in data {
-            let axes = (0..array.shape.len()).map(|axis| format!("{name}_dim_{axis}")).collect();
+        if let Some(sets) = plan.data_sets {
+            whole.push(coordinate("observed_data", DATA_SET, (0..sets as i64).collect()));
+        }
+        for (name, (array, axes)) in data {
             let element = StoredElement::of(array.ty().dtype, false);
-            whole.push((StoredArray::whole(format!("observed_data/{name}"), array, element, axes), array.clone()));
+            let of = StoredArray::whole(format!("observed_data/{name}"), array, element, axes.clone());
+            whole.push((of, array.clone()));
         }
         whole.iter().try_for_each(|(of, values)| store.put_whole(of, values))?;
         let others = whole.into_iter().map(|(of, _)| of).chain(layout.along_chains());

@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use super::data_sets::DataSets;
+use super::layout::DATA_SET;
 use super::method::Method;
 use super::settings::{CHECKPOINT_EVERY, Number};
 use super::{Job, Metric, ModelSource, SamplerSettings, Sampling};
@@ -67,6 +69,7 @@ impl Sampling {
         };
         let sampler = job.sampler.map(|path| self.sampler_file(path, &mut files)).transpose()?;
         let (data, dimensions) = self.data_files(job, &mut files)?;
+        let lane_data = job.data_sets.as_ref().map(|sets| lane_data_file(job, sets, &mut files)).transpose()?;
         let mut array = |name: &str, array: &Option<Array>| -> Result<Option<String>, Error> {
             let Some(array) = array else { return Ok(None) };
             let file = format!("{DATA}/{name}.npz");
@@ -98,6 +101,8 @@ impl Sampling {
             include,
             sampler,
             data,
+            lane_data,
+            data_sets: job.data_sets.as_ref().map(DataSets::count),
             dimensions,
             seed: run.get_seed(),
             single: run.get_precision() == Precision::F32,
@@ -156,6 +161,17 @@ impl Sampling {
     }
 }
 
+/// The file of what each data set has of its own.
+fn lane_data_file(job: &Job<'_>, sets: &DataSets, files: &mut PlanFiles) -> Result<String, Error> {
+    let (name, bytes) = match job.model {
+        ModelSource::Stan(model) => ("lane_data.json", serde_json::to_vec(model.lane_data()).expect("it was JSON")),
+        _ => ("lane_data.npz", npz_bytes(sets.arrays())?),
+    };
+    let file = format!("{DATA}/{name}");
+    files.push((file.clone(), bytes));
+    Ok(file)
+}
+
 /// Draws of a chunk, for so many chains that keep so many draws: of scalars 64 kB, more of long runs, which would have too
 /// many files, and of short ones no more than there are.
 fn rows_of_chunks(chains: usize, kept: usize) -> usize {
@@ -195,6 +211,11 @@ fn copies(folder: &str, main: &Path, sources: &SourceMap, files: &mut PlanFiles)
     (name(&main), folders.into_iter().map(|folder| folder.display().to_string()).collect())
 }
 
+/// The names of so many axes of an array.
+fn own_axes(name: &str, axes: usize) -> Vec<String> {
+    (0..axes).map(|axis| format!("{name}_dim_{axis}")).collect()
+}
+
 /// A path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -218,6 +239,8 @@ pub struct PlannedJob {
     sampler: Option<PathBuf>,
     stan: Option<StanModel>,
     data: Option<NamedValues>,
+    lane_data: Option<NamedValues>,
+    sets: Option<DataSets>,
     starts: Option<Array>,
     inv_metric: Option<Array>,
     metric: Metric,
@@ -233,14 +256,23 @@ impl PlannedJob {
         let file = |name: &str| root.join(name);
         let model = file(&plan.model);
         let is_stan = model.extension().is_some_and(|e| e == "stan");
-        let (mut stan, mut data) = (None, None);
+        let (mut stan, mut data, mut sets) = (None, None, None);
+        let lane_data = plan.lane_data.as_ref().map(|name| NamedValues::read(&file(name))).transpose()?;
         if is_stan {
             let values = StanModel::read_data(plan.data.as_deref().map(file).as_deref())?;
             let include: Vec<PathBuf> = plan.include.iter().map(|name| file(name)).collect();
             let terms = Terms { constants: false, jacobian: true };
-            stan = Some(StanModel::load_with(&model, &values, terms, (&include, plan.seed))?);
+            stan = Some(match &lane_data {
+                None => StanModel::load_with(&model, &values, terms, (&include, plan.seed))?,
+                Some(own) => {
+                    let made = StanModel::load_sets(&model, (&values, own), terms, (&include, plan.seed))?;
+                    sets = Some(DataSets::of(made.count, made.own)?);
+                    made.model
+                }
+            });
         } else {
             data = plan.data.as_ref().map(|name| NamedValues::read(&file(name))).transpose()?;
+            sets = lane_data.as_ref().map(|own| DataSets::of_values(own, &ModelSource::from(&model))).transpose()?;
         }
         let array = |name: &str, of: &Option<String>| -> Result<Option<Array>, Error> {
             let Some(of) = of else { return Ok(None) };
@@ -257,7 +289,7 @@ impl PlannedJob {
             Some(_) => PathBuf::from(name),
             None => file(name),
         });
-        Ok(Self { model, sampler, stan, data, starts, inv_metric, metric, plan })
+        Ok(Self { model, sampler, stan, data, lane_data, sets, starts, inv_metric, metric, plan })
     }
 
     /// The plan.
@@ -272,7 +304,10 @@ impl PlannedJob {
             starts.chosen_rows(&chains.clone().map(|chain| chain / each.max(1)).collect::<Vec<_>>())
         });
         let source = self.stan.as_ref().map_or(ModelSource::File(&self.model), ModelSource::Stan);
-        let mut job = Job { starts, metric: self.metric, ..Job::new(source) };
+        let all = self.plan.chains;
+        let is_part = chains.len() < all;
+        let data_sets = self.sets.as_ref().map(|sets| if is_part { sets.of_chains(chains, all) } else { sets.clone() });
+        let mut job = Job { starts, data_sets, metric: self.metric, ..Job::new(source) };
         job.chains = chains.len();
         (job.warmup, job.draws, job.stepsize) = (self.plan.warmup, self.plan.draws, self.plan.stepsize);
         job.sampler = self.sampler.as_deref();
@@ -310,8 +345,24 @@ impl PlannedJob {
         Ok(dims.fold(inputs, |inputs, (name, number)| inputs.dimension(name, *number)))
     }
 
-    /// The data as arrays, as far as they are such.
-    pub fn observed(&self) -> IndexMap<String, Array> {
+    /// The data as arrays, as far as they are such, each with the names of its axes.
+    pub fn observed(&self) -> IndexMap<String, (Array, Vec<String>)> {
+        let shared = self.observed_of_all().into_iter().map(|(name, array)| {
+            let axes = own_axes(&name, array.shape.len());
+            (name, (array, axes))
+        });
+        let mut all: IndexMap<_, _> = shared.collect();
+        for (name, data) in self.lane_data.iter().flat_map(NamedValues::iter) {
+            if let Ok(array) = data.to_array(name, data.guess_type()) {
+                let of_set = own_axes(name, array.shape.len().saturating_sub(1));
+                let axes = std::iter::once(DATA_SET.to_owned()).chain(of_set).collect();
+                all.insert(name.to_owned(), (array, axes));
+            }
+        }
+        all
+    }
+
+    fn observed_of_all(&self) -> IndexMap<String, Array> {
         let of_json = |(name, value): (&String, &Value)| {
             let data = crate::program::io::Data::Json(value.clone());
             Some((name.clone(), data.to_array(name, data.guess_type()).ok()?))

@@ -55,7 +55,7 @@ impl Sampling {
     pub fn run_into(
         &self,
         (store, chains): (&mut RunStore, Range<usize>),
-        data: &IndexMap<String, Array>,
+        data: &IndexMap<String, (Array, Vec<String>)>,
         options: &Options,
         (observer, warn): (ObserverOf<'_>, Warn<'_>),
     ) -> Result<StoredRun, Error> {

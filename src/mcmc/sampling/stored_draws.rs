@@ -82,7 +82,7 @@ impl StoredDraws {
             (values().min().unwrap_or(0), values().max().unwrap_or(0))
         };
         let (least, most) = range(|lane| lane.iteration);
-        let points = job.starts.as_ref().map(distinct_rows);
+        let points = job.starts.as_ref().filter(|_| job.data_sets.is_none()).map(distinct_rows);
         let superchains = points.filter(|n| (2..job.chains).contains(n) && method.init_radius() == 0.0);
         let draws = Draws {
             parameters: IndexMap::new(),
@@ -117,7 +117,7 @@ impl StoredDraws {
             adapted: store.read_chains("adaptation/step_size", &chains)?.iter().filter_map(scalar).collect(),
             // Groups are equally large only with all chains.
             superchains: superchains.filter(|_| progress.traps.is_empty()),
-            data_sets: None,
+            data_sets: job.data_sets.as_ref().map(|sets| (sets.count(), job.chains / sets.count().max(1))),
             seconds: lanes.iter().map(|lane| lane.seconds.0 + lane.seconds.1).fold(0.0, f64::max),
             stats: Stats::default(),
             chains,

@@ -137,7 +137,7 @@ fn what_does_not_go_together_is_told() {
     }
     let inits = values(serde_json::json!({"alpha": 1.0}));
     let said = refused(model().lane_data(values(serde_json::json!({"y": Y, "scale": SCALE}))).init(inits));
-    assert!(said.contains("neither a store nor values of parameters"), "{said}");
+    assert!(said.contains("give starting points"), "{said}");
 }
 
 #[test]
@@ -160,15 +160,96 @@ fn the_command_samples_many_posteriors() {
     let alpha = alone.run().expect("it runs").real("alpha").expect("reals")[[1, 7]];
     assert_eq!(kept["alpha"][5][7].as_f64(), Some(alpha));
     for (more, why) in [
-        (&["--store", "s.zarr"][..], "--store has the draws of one posterior"),
-        (&["--output", "d.csv"], "files of Stan CSV are of one posterior"),
-        (&["--report", "r.html"], "--report shows one posterior"),
+        (&["--output", "d.csv"][..], "files of Stan CSV are of one"),
+        (&["--report", "r.html"], "--report shows one"),
         (&["--init", &own], "with --lane-data give --starts"),
     ] {
         let said = output(&[&run[..], &sizes, more].concat());
         let text = String::from_utf8_lossy(&said.stderr).into_owned();
         assert!(said.status.code() == Some(1) && text.contains(why), "{text}");
     }
+}
+
+/// A store that processes fill whose chains are not those of whole data sets, which goes on, and is looked at.
+#[test]
+fn a_store_has_many_posteriors() {
+    let folder = Folder::new("data-sets-store");
+    let model = folder.file("m.ab", REGRESSION);
+    let own = folder.file("own.json", serde_json::json!({"y": Y, "scale": SCALE}).to_string());
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let (file, whole, tasks) = (path("draws.npz"), path("whole.zarr"), path("tasks.zarr"));
+    let x = format!("x={X:?}");
+    let run = ["sample", &model, "--shared", &x, "--lane-data", &own, "--codegen", "off", "--progress", "none"];
+    let run = [&run[..], &["--chains", "30", "--warmup", "60", "--seed", "3"]].concat();
+    let done = |arguments: &[&str]| {
+        let made = output(arguments);
+        assert!(made.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&made.stderr));
+        String::from_utf8_lossy(&made.stdout).into_owned()
+    };
+    let table = |text: &str| text.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let direct = done(&[&run[..], &["--draws", "40", "--output", &file]].concat());
+    assert!(direct.contains("3 data sets, 30 chains of each"), "{direct}");
+    done(&[&run[..], &["--draws", "20", "--store", &whole]].concat());
+    let longer = done(&["resume", &whole, "--more-draws", "20", "--progress", "none"]);
+    for lanes in ["64..90", "0..64"] {
+        done(&[&run[..], &["--draws", "40", "--store", &tasks, "--lanes", lanes]].concat());
+    }
+    let merged = done(&["merge", &tasks]);
+    assert_eq!(table(&longer), table(&direct));
+    assert_eq!(table(&merged), table(&direct));
+    for file in [&file, &whole, &tasks] {
+        let text = done(&["summary", file]);
+        assert_eq!(table(&text), table(&direct), "{file}");
+        assert!(text.contains("3 data sets, 30 chains of each"), "{text}");
+    }
+    let alone = Sampler::of_file(&model).data("x", X.to_vec()).data("y", Y[2].to_vec()).data("scale", SCALE[2]);
+    let options = autobatch::Options::default().seed(3).codegen(Codegen::Off).first_lane(60);
+    let alone = alone.chains(30).warmup(60).draws(40).options(options).run().expect("it runs");
+    let stored = autobatch::sampler::Samples::open(&tasks).expect("it is a store");
+    assert_eq!(stored.of_data_set(2).draws().parameters, alone.draws().parameters);
+    let row = |text: &str| text.lines().find(|line| line.trim_start().starts_with("alpha ")).map(str::to_owned);
+    let of_store = done(&["summary", &tasks, "--data-set", "2"]);
+    assert!(row(&of_store).is_some());
+    assert_eq!(row(&of_store), row(&done(&["summary", &file, "--data-set", "2"])));
+    assert_ne!(row(&of_store), row(&done(&["summary", &tasks, "--data-set", "1"])));
+    assert!(done(&["diagnose", &tasks, "--data-set", "0"]).contains("R-hat"));
+    let page = path("page.html");
+    done(&["report", &tasks, "--data-set", "1", "--output", &page]);
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("Data set") && html.contains("alpha"));
+    let root: Value = serde_json::from_str(&std::fs::read_to_string(folder.0.join("tasks.zarr/zarr.json")).unwrap())
+        .expect("an object");
+    let all = &root["consolidated_metadata"]["metadata"];
+    assert_eq!(root["attributes"]["data_sets"], 3);
+    assert_eq!(all["posterior"]["attributes"]["coordinates"], "data_set");
+    assert_eq!(all["posterior/data_set"]["shape"], serde_json::json!([90]));
+    assert_eq!(all["observed_data/y"]["dimension_names"], serde_json::json!(["data_set", "y_dim_0"]));
+    assert_eq!(all["observed_data/x"]["dimension_names"], serde_json::json!(["x_dim_0"]));
+    for (arguments, why) in [
+        (vec!["diagnose", &tasks], "--data-set K names the one that is meant"),
+        (vec!["report", &tasks, "--output", "r.html"], "has the posteriors of 3 data sets"),
+        (vec!["summary", &tasks, "--data-set", "3"], "there are 3 data sets, counted from 0"),
+        (vec!["diagnose", &model, "--data-set", "0"], "--data-set is of draws"),
+        (vec!["summary", &tasks, "--csv-filename", "t.csv"], "is the table of one posterior"),
+    ] {
+        let said = output(&arguments);
+        let text = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.status.code() == Some(1) && text.contains(why), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_store_has_many_posteriors_of_a_stan_program() {
+    let folder = Folder::new("data-sets-stan-store");
+    let own = || values(serde_json::json!({"y": Y, "scale": SCALE, "k": [7, 7, -9]}));
+    let model = || short(Sampler::of_stan_source(STAN).data("x", X.to_vec()).data("N", 4_i64)).lane_data(own());
+    let direct = model().run().expect("it runs");
+    let store = folder.0.join("run.zarr");
+    model().draws(10).store(&store).run().expect("it runs");
+    let made = Sampler::of_store(&store).more_draws(30).codegen(Codegen::Off).run().expect("it goes on");
+    assert_eq!(made.draws().parameters, direct.draws().parameters);
+    assert_eq!(made.draws().data_sets, Some((3, 2)));
+    assert_eq!(made.of_data_set(1).draws().statistics, direct.of_data_set(1).draws().statistics);
 }
 
 fn calibrated(model: &str, simulator: &Simulator) -> Calibration {
