@@ -307,6 +307,7 @@ def sample(
     max_treedepth: int | None = None,
     thin: int = 1,
     save_warmup: bool = False,
+    pooled_warmup: bool = False,
     keep: Sequence[str] | None = None,
     lane_data: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -328,7 +329,8 @@ def sample(
     JSON data format. `init` has values of parameters for all chains, or a list with those of each; what is left out is drawn.
     `starts` has unconstrained points in its place. `stepsize` is one that stays: warmup adapts nothing then. `settings` are those
     of the sampler, `autobatch sample --list-settings` lists them. Chain i has the random stream of `first_chain + i`, so that
-    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept.
+    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept. With `pooled_warmup`
+    warmup learns from the draws of all chains: each waits for the others at the end of a window.
 
     `lane_data` are data of which each data set has its own, with an axis over the data sets before their own; `chains` is then
     the number of each, and `fit.of_data_set(k)` has the draws of one: many posteriors in one batch, a sweep over priors among
@@ -356,6 +358,8 @@ def sample(
         asked["thin"] = int(thin)
     if save_warmup:
         asked["save_warmup"] = True
+    if pooled_warmup:
+        asked["pooled_warmup"] = True
     seed = secrets.randbelow(2**31) if seed is None else seed
     job = dict(
         sampler=None if sampler is None else os.fspath(sampler),
@@ -404,10 +408,10 @@ def sample(
     return _run(run, finish, (int(chains) * sets, int(warmup), int(draws), int(thin)), progress, callback, blocking)
 
 
-def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> tuple[int, int]:
-    """A task of `sample` with an executor: it needs the path of the store alone, and does no harm twice."""
-    _autobatch.Run.resume(store, 0, lanes, options(seed=0, **how)).fill()
-    return lanes
+def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> bool:
+    """A task of `sample` with an executor: it needs the path of the store alone, and does no harm twice. Gives whether chains wait
+    for what those of other tasks learn."""
+    return _autobatch.Run.resume(store, 0, lanes, options(seed=0, **how)).fill()
 
 
 def _elsewhere(
@@ -426,14 +430,16 @@ def _elsewhere(
     chains: int = _plan(store)["chains"]
     allowed = {name: value for name, value in how.items() if name != "real"}
     parts = [(first, min(first + int(each), chains)) for first in range(0, chains, int(each))]
-    tasks = [executor.submit(_fill, store, part, allowed) for part in parts]
-    try:
-        for task in as_completed(tasks):
-            task.result()
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        raise
+    waits = True
+    while waits:
+        # A pooled warmup takes a wave of tasks for each of its windows.
+        tasks = [executor.submit(_fill, store, part, allowed) for part in parts]
+        try:
+            waits = any([task.result() for task in as_completed(tasks)])
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            raise
     # Nothing is left to do but to end the store, and to read it.
     fit: Fit = resume(store, progress=progress, **allowed)
     return fit

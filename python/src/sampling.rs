@@ -208,8 +208,8 @@ impl Run {
         watched(py, &self.stop, || sampler.make_store())?.map_err(|e| raised(py, &e))
     }
 
-    /// Runs the chains into the store, once, and reads nothing.
-    fn fill(&self, py: Python<'_>) -> PyResult<()> {
+    /// Runs the chains into the store, once, and reads nothing. Gives whether chains wait for what others learn.
+    fn fill(&self, py: Python<'_>) -> PyResult<bool> {
         let sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(sampler) = sampler else { return Err(PyRuntimeError::new_err("this run was made")) };
         watched(py, &self.stop, || sampler.fill())?.map_err(|e| raised(py, &e))

@@ -128,6 +128,16 @@ def test_a_pool_of_processes_fills_a_store(tmp_path: Path) -> None:
         np.testing.assert_array_equal(fit[name], whole[name], strict=True)
 
 
+def test_a_pool_runs_a_warmup_that_is_pooled(tmp_path: Path) -> None:
+    how = dict(HOW, chains=130, warmup=150, draws=10, pooled_warmup=True)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        fit = ab.sample(MODEL, DATA, store=tmp_path / "run.zarr", executor=pool, lanes_per_task=64, threads=1, **how)
+    whole = ab.sample(MODEL, DATA, **how)
+    assert fit.complete and len(set(fit.stepsize)) == 1
+    for name in whole:
+        np.testing.assert_array_equal(fit[name], whole[name], strict=True)
+
+
 @pytest.mark.filterwarnings("ignore::autobatch.AutobatchWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_dask_fills_a_store_though_a_worker_is_killed(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::mcmc::sampling::{INIT_RADIUS, MAX_TREEDEPTH, Metric, SAVE_WARMUP, SamplerSettings, TARGET_ACCEPT, THIN};
+use crate::mcmc::sampling::{INIT_RADIUS, MAX_TREEDEPTH, Metric, POOLED_WARMUP, SAVE_WARMUP, SamplerSettings};
+use crate::mcmc::sampling::{TARGET_ACCEPT, THIN};
 use crate::program::Error;
 use crate::report::stan_csv::DEFAULT_DIGITS;
 
@@ -60,6 +61,9 @@ pub(super) struct ChainArgs {
     /// Write the states of warmup, too: --set save_warmup=true
     #[arg(long, value_name = "0|1", num_args = 0..=1, default_missing_value = "1", value_parser = yes_or_no)]
     pub(super) save_warmup: Option<bool>,
+    /// Let warmup learn from the draws of all chains, window by window: --set pooled_warmup=true
+    #[arg(long, value_name = "0|1", num_args = 0..=1, default_missing_value = "1", value_parser = yes_or_no)]
+    pub(super) pooled_warmup: Option<bool>,
     /// Iterations of warmup before the metric is learnt: --set init_buffer=N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(super) init_buffer: Option<String>,
@@ -191,6 +195,7 @@ impl ChainArgs {
             ("int_time", &self.int_time),
             (THIN, &self.thin),
             (SAVE_WARMUP, &self.save_warmup.map(|save| save.to_string())),
+            (POOLED_WARMUP, &self.pooled_warmup.map(|pools| pools.to_string())),
             ("init_buffer", &self.init_buffer),
             ("term_buffer", &self.term_buffer),
             ("window", &self.window),

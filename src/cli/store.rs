@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -21,6 +22,8 @@ use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print, warn_of_own};
 
+/// The exit code of a process whose chains wait for others: `EX_TEMPFAIL` of `sysexits.h`.
+const TRY_AGAIN: u8 = 75;
 /// Chains that are told one by one.
 const MOST_TOLD: usize = 5;
 
@@ -36,6 +39,9 @@ pub(super) struct StoreArgs {
     /// a store together, and `merge` ends it
     #[arg(long, value_name = "A..B", requires = "store", value_parser = range)]
     pub(super) lanes: Option<Range<usize>>,
+    /// Of --lanes with --pooled-warmup: wait so long for the chains that other processes run, at the end of each window
+    #[arg(long, value_name = "SECONDS", requires = "lanes", default_value_t = 0)]
+    pub(super) wait: u32,
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +55,9 @@ pub(super) struct ResumeArgs {
     /// Run only these of the chains, from A up to B, which is excluded
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub(super) lanes: Option<Range<usize>>,
+    /// Of --lanes, where warmup is pooled: wait so long for the chains that other processes run, at the end of each window
+    #[arg(long, value_name = "SECONDS", requires = "lanes", default_value_t = 0)]
+    pub(super) wait: u32,
     #[command(flatten)]
     pub(super) shown: ShownArgs,
     /// Tell how far the chains are after so many iterations of the slowest; 0 tells nothing
@@ -103,7 +112,7 @@ pub(super) fn sample(
         Some(_) => RunStore::join_or_create(root, &plan, &files)?,
         None => RunStore::create(root, &plan, &files)?,
     }
-    run(root, args.lanes.clone(), (shown, (chain.progress, chain.refresh)), (options, stop))
+    run(root, (args.lanes.clone(), args.wait), (shown, (chain.progress, chain.refresh)), (options, stop))
 }
 
 /// Goes on with a run that was stopped or killed, or asks for more draws.
@@ -126,7 +135,7 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
     }
     run(
         &args.store,
-        args.lanes.clone(),
+        (args.lanes.clone(), args.wait),
         (&args.shown, (args.progress, args.refresh)),
         (&options, &nothing_to_keep_yet()),
     )
@@ -177,7 +186,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
 /// Runs the chains of a store on.
 fn run(
     root: &Path,
-    lanes: Option<Range<usize>>,
+    (lanes, wait): (Option<Range<usize>>, u32),
     (shown, how): (&ShownArgs, (ProgressName, Option<usize>)),
     (options, stop): (&Options, &Arc<AtomicBool>),
 ) -> Result<ExitCode, Error> {
@@ -193,9 +202,9 @@ fn run(
         warn_of_own(bound);
         run_starts();
     };
-    let resumed = sampling::resume(root, lanes, &options, (&observer, &warn))?;
+    let resumed = sampling::resume(root, (lanes, Duration::from_secs(wait.into())), &options, (&observer, &warn))?;
     drop(lines);
-    let Resumed { store, stored, chains, run, progress, .. } = &resumed;
+    let Resumed { store, stored, chains, run, progress, waits, .. } = &resumed;
     run.notes.iter().for_each(|line| note(&format!("warning: {line}")));
     if run.resumed > 0 {
         note(&format!("{} iterations were there already", run.resumed));
@@ -206,9 +215,16 @@ fn run(
         tell_traps(progress, chains);
         let own = progress.open.iter().filter(|chain| chains.contains(chain)).count();
         note(&match own {
+            n if *waits => format!(
+                "{n} of the chains {a}..{b} wait for what the others learn: when these have come so far, \
+                 `autobatch resume {name} --lanes {a}..{b}` goes on"
+            ),
             0 => format!("the chains {a}..{b} are in {name}: when all are, `autobatch merge {name}` ends it"),
             n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
         });
+        if *waits {
+            return Ok(ExitCode::from(TRY_AGAIN));
+        }
         // A chain that trapped would trap again: the task is done, and who merges is told.
         return Ok(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS });
     };

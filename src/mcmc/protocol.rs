@@ -29,6 +29,19 @@ pub const ITERATION: &str = "iteration";
 /// Random numbers that the chain has drawn.
 pub const POSITION: &str = "position";
 
+/// Dual averaging: the step size, where it is drawn to, the mean error, the mean logarithm of step sizes.
+pub const AVERAGING: &str = "averaging";
+/// Step sizes that it has averaged.
+pub const AVERAGED: &str = "averaged";
+/// The last iteration of the current window of warmup, and its length.
+pub const WINDOW: &str = "window";
+/// States that were seen in it.
+pub const SEEN: &str = "seen";
+/// Their mean.
+pub const MEAN: &str = "mean";
+/// The sums of products of their deviations.
+pub const PRODUCTS: &str = "products";
+
 /// A field of a stream: its name, the type of its elements and its number of axes.
 pub type StreamField = (&'static str, DType, usize);
 
@@ -86,12 +99,12 @@ pub const STATE: Records = Records {
         ("grad", DType::Real, 1),
         ("metric", DType::Real, 2),
         (STEPSIZE, DType::Real, 0),
-        ("averaging", DType::Real, 1),
-        ("averaged", DType::Int, 0),
-        ("window", DType::Int, 1),
-        ("seen", DType::Int, 0),
-        ("mean", DType::Real, 1),
-        ("products", DType::Real, 2),
+        (AVERAGING, DType::Real, 1),
+        (AVERAGED, DType::Int, 0),
+        (WINDOW, DType::Int, 1),
+        (SEEN, DType::Int, 0),
+        (MEAN, DType::Real, 1),
+        (PRODUCTS, DType::Real, 2),
     ],
 };
 /// All streams.

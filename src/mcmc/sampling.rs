@@ -10,6 +10,7 @@
 //! | `driver` | the program that joins them |
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
 //! | `draws`, `parameters`, `failed` | what came out |
+//! | `pooled` | warmup in which all chains learn together |
 //! | `planned`, `resumed`, `stored`, `layout`, `writer`, `stored_draws` | runs whose draws go to a store, and that go on |
 //!
 //! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient
@@ -30,6 +31,7 @@ mod method;
 mod model;
 mod parameters;
 mod planned;
+mod pooled;
 mod records;
 mod resumed;
 mod settings;
@@ -47,6 +49,7 @@ use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
 use crate::program::{budget, refuse};
 use crate::run::TrapKind;
+use crate::store::BlockStates;
 use crate::types::{Array, Type};
 
 pub use data_sets::DataSets;
@@ -66,8 +69,8 @@ use records::{Recorder, number};
 pub use resumed::{ObserverOf, Resumed, ask_for_more, end, resume};
 pub(in crate::mcmc) use settings::Tuning;
 pub use settings::{
-    CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, SAVE_WARMUP, SamplerSettings, Setting,
-    TARGET_ACCEPT, THIN,
+    CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, POOLED_WARMUP, SAVE_WARMUP, SamplerSettings,
+    Setting, TARGET_ACCEPT, THIN,
 };
 pub use stored::{StoredRun, Warn};
 pub use stored_draws::{StoredDraws, StoredProgress};
@@ -96,6 +99,8 @@ pub struct Sampling {
     starts: Option<Array>,
     method: Method,
     superchains: Option<usize>,
+    /// Whether chains can start from states.
+    resumes: bool,
     /// Of a Stan program: fields of its parameters, and what the program calls them where that is another word.
     renamed: Option<Vec<(String, String)>>,
     /// What there is of draws whose `parameters` fail.
@@ -120,6 +125,12 @@ impl Sampling {
         let has_parameters = model.functions().any(|name| name == PARAMETERS);
         let of_parameters = has_parameters.then(|| read_data(&model.function(PARAMETERS)?)).transpose()?;
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
+        if method.pools_warmup() && job.data_sets.is_some() {
+            let message = format!("{POOLED_WARMUP}: chains of many data sets have nothing to learn from one another");
+            return Err(Error::new(ErrorKind::Option, message));
+        }
+        let pooled = (method.pools_warmup() && !job.resumes).then(|| Job { resumes: true, ..job.clone() });
+        let job = pooled.as_ref().unwrap_or(job);
         // All data sets are of the types of the first.
         let of_one = data_sets.as_ref().map(|sets| sets.as_shared(&data));
         let of_one = of_one.as_ref().unwrap_or(&data);
@@ -154,6 +165,7 @@ impl Sampling {
             starts,
             method,
             superchains,
+            resumes: job.resumes,
             renamed,
             lesser: if job.data_sets.is_some() { Lesser::of_program(false) } else { Lesser::new(&job.model, false) },
         })
@@ -249,6 +261,9 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn bound(&self, options: &Options) -> Result<Bound, Error> {
+        if self.resumes {
+            return self.bound_to(&[BlockStates::start(self.chains)], options);
+        }
         self.driver.program.function("main")?.bind(&self.inputs(), options).map_err(driver::without_driver)
     }
 
@@ -322,6 +337,7 @@ impl Sampling {
         let budget = budget(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         let counts = (self.chains, self.warmup, self.kept());
         let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer, &options.prints)?;
+        let recorder = if self.pools() { recorder.with_states(self.chains)? } else { recorder };
         bound.prepare(options)?;
         let start = Instant::now();
         let results = std::thread::scope(|scope| {
@@ -329,7 +345,8 @@ impl Sampling {
             if observer.watches() {
                 scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
-            let results = bound.run_within(&budget, options, &recorder);
+            let run = |bound: &Bound| bound.run_within(&budget, options, &recorder);
+            let results = if self.pools() { self.run_waves(bound, &recorder, &run, options) } else { run(bound) };
             drop(running);
             results
         })?;

@@ -12,7 +12,7 @@ use crate::plan::MemoryEstimate;
 use crate::program::codegen::Executables;
 use crate::program::ragged::{self, BoundedAxes, Lengths};
 use crate::program::{Arrays, Error, ErrorKind, Options, inputs};
-use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap};
+use crate::run::{self, BETWEEN_LOOKS, Caught, MemoryBudget, Outcome, Sink, Stats, Trap, TrapKind};
 use crate::types::Array;
 
 /// What runs a program. All give every lane the same bits.
@@ -257,6 +257,25 @@ impl Results {
     /// The bounded dimensions of the function by name, each with its length in every lane.
     pub fn dims(&self) -> &IndexMap<String, Vec<i64>> {
         &self.dims
+    }
+    /// With what an earlier run of the same lanes, of which this goes on, has told: traps, what was caught, and statistics.
+    pub(crate) fn after(mut self, earlier: &Results) -> Results {
+        let traps = earlier.traps.iter().filter(|trap| trap.kind != TrapKind::Interrupted);
+        let is_new = |trap: &&Trap| self.traps.binary_search_by_key(&trap.position, |own| own.position).is_err();
+        let traps: Vec<Trap> = traps.filter(is_new).cloned().collect();
+        self.traps.extend(traps);
+        self.traps.sort_by_key(|trap| trap.position);
+        for caught in &earlier.caught {
+            match self.caught.binary_search_by_key(&caught.first.position, |own| own.first.position) {
+                Ok(at) => {
+                    let count = self.caught[at].count + caught.count;
+                    self.caught[at] = Caught { count, ..caught.clone() };
+                }
+                Err(at) => self.caught.insert(at, caught.clone()),
+            }
+        }
+        self.stats.add(earlier.stats.clone());
+        self
     }
     /// The lanes that trapped, ascending by position.
     pub fn traps(&self) -> &[Trap] {

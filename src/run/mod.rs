@@ -367,6 +367,15 @@ pub struct Stats {
     pub device: Option<DeviceStats>,
 }
 
+/// Adds the figures of one part to the sum; all parts list the same things in the same order.
+fn sum<T>(sum: &mut Vec<T>, part: Vec<T>, add: impl Fn(&mut T, &T)) {
+    if sum.is_empty() {
+        *sum = part;
+    } else {
+        sum.iter_mut().zip(&part).for_each(|(to, from)| add(to, from));
+    }
+}
+
 /// Statistics of one block.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -427,6 +436,32 @@ impl fmt::Display for Storage {
 }
 
 impl Stats {
+    /// Adds the figures of another run of the same program.
+    pub(crate) fn add(&mut self, other: Stats) {
+        self.supersteps += other.supersteps;
+        self.seconds += other.seconds;
+        sum(&mut self.blocks, other.blocks, |to, from| {
+            to.executions += from.executions;
+            to.lanes_useful += from.lanes_useful;
+            to.lanes_issued += from.lanes_issued;
+        });
+        sum(&mut self.variables, other.variables, |to, from| {
+            to.pushes += from.pushes;
+            to.bytes_pushed += from.bytes_pushed;
+            to.max_stack_depth = to.max_stack_depth.max(from.max_stack_depth);
+        });
+        for (name, count) in other.prims {
+            *self.prims.entry(name).or_insert(0) += count;
+        }
+        if let Some(profile) = other.profile {
+            self.profile.get_or_insert_default().merge(profile);
+        }
+        if let Some(mut timeline) = other.timeline {
+            let all = self.timeline.get_or_insert_default();
+            all.tracks.append(&mut timeline.tracks);
+            all.units = timeline.units;
+        }
+    }
     /// Bytes that were pushed on stacks and tapes, return addresses aside.
     pub fn bytes_pushed(&self) -> u64 {
         self.variables.iter().map(|v| v.bytes_pushed).sum()

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{LoadedModel, Model, Sampler, Samples, Told};
 use crate::mcmc::sampling::{Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, ask_for_more, resume};
@@ -65,16 +66,17 @@ impl Sampler {
         model.with_sampling(&|sampling, job| model.make(path, sampling, job))
     }
 
-    /// Runs the chains, those of [`lanes`](Self::lanes) or all, into the store, and reads nothing of it.
+    /// Runs the chains, those of [`lanes`](Self::lanes) or all, into the store, and reads nothing of it. Gives whether chains
+    /// wait for what others learn, where warmup is pooled: they go on when all chains have come so far.
     ///
     /// # Errors
     /// As [`run`](Self::run), but that chains which other processes run may lack draws.
-    pub fn fill(&self) -> Result<(), Error> {
+    pub fn fill(&self) -> Result<bool, Error> {
         if let Model::Store(path) = &self.model {
-            return self.run_on(path).map(drop);
+            return Ok(self.run_on(path)?.waits);
         }
         self.make_store()?;
-        self.store.as_deref().map_or(Ok(()), |path| self.run_on(path).map(drop))
+        self.store.as_deref().map_or(Ok(false), |path| Ok(self.run_on(path)?.waits))
     }
 
     /// Runs the chains of a store on, and reads all of its draws.
@@ -99,7 +101,7 @@ impl Sampler {
         let observer = |sampling: &Sampling, draws: usize| -> Box<dyn Observer + '_> {
             Box::new(Told::new(self, (sampling.chains(), sampling.kept()), draws))
         };
-        resume(path, self.lanes.clone(), &self.options, (&observer, &|_| ()))
+        resume(path, (self.lanes.clone(), Duration::ZERO), &self.options, (&observer, &|_| ()))
     }
 }
 

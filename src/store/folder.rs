@@ -390,6 +390,36 @@ impl RunStore {
         states.write(&self.root.join(states_file(block)))
     }
 
+    /// What the chains of a block have learnt after so many iterations of a warmup that is pooled; nothing where they are not so
+    /// far, or it was not told yet.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or is damaged.
+    pub fn learnt(&self, iteration: u64, block: usize) -> Result<Option<Vec<u64>>, Error> {
+        let path = self.root.join(learnt_file(iteration, block));
+        let mut bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::new(ErrorKind::Io, format!("cannot read {}: {error}", path.display()))),
+        };
+        let sum = bytes.split_off(bytes.len().saturating_sub(4));
+        let (words, rest) = bytes.as_chunks::<8>();
+        if !rest.is_empty() || crc32c::crc32c(&bytes).to_le_bytes()[..] != sum[..] {
+            return Err(Error::new(ErrorKind::Io, format!("{} is damaged: remove it", path.display())));
+        }
+        Ok(Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect()))
+    }
+
+    /// Tells it.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_learnt(&self, iteration: u64, block: usize, words: &[u64]) -> Result<(), Error> {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        replace(&self.root.join(learnt_file(iteration, block)), &bytes)
+    }
+
     /// Whether all that the states of a block name is on disk as it was written; if not, what is wrong.
     pub fn damage(&self, block: &ChainBlock, states: &BlockStates) -> Option<String> {
         let check = |array: &StoredArray, file: String| match array.read_chunk(&self.root, &file) {
@@ -585,6 +615,11 @@ impl RunStore {
             let _ = nix::unistd::syncfs(&folder);
         }
     }
+}
+
+/// Where it stands what the chains of a block have learnt after so many iterations.
+fn learnt_file(iteration: u64, block: usize) -> String {
+    format!("_autobatch/learnt/{iteration}/{block}")
 }
 
 /// The file of the states of a block.

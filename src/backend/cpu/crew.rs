@@ -242,39 +242,13 @@ fn put_together(lanes: usize, types: &[&Type], reports: Vec<Report>) -> Outcome 
         report.finished.store(&mut outputs);
         traps.extend(report.traps);
         caught.extend(report.caught);
-        stats.supersteps += report.supersteps;
-        if let Some(profile) = report.profile {
-            stats.profile.get_or_insert_default().merge(profile);
-        }
-        if let Some(mut timeline) = report.timeline {
-            let all = stats.timeline.get_or_insert_default();
-            all.tracks.append(&mut timeline.tracks);
-            all.units = timeline.units;
-        }
-        merge(&mut stats.blocks, report.blocks, |to, from| {
-            to.executions += from.executions;
-            to.lanes_useful += from.lanes_useful;
-            to.lanes_issued += from.lanes_issued;
-        });
-        merge(&mut stats.variables, report.variables, |to, from| {
-            to.pushes += from.pushes;
-            to.bytes_pushed += from.bytes_pushed;
-            to.max_stack_depth = to.max_stack_depth.max(from.max_stack_depth);
-        });
+        let Report { supersteps, blocks, variables, profile, timeline, .. } = report;
+        stats.add(Stats { supersteps, blocks, variables, profile, timeline, ..Stats::default() });
         prims.iter_mut().zip(report.prims).for_each(|(to, from)| *to += from);
     }
     let rows = crate::prim::TABLE.iter().zip(prims);
     stats.prims = rows.filter(|(_, count)| *count > 0).map(|(row, count)| (row.name.to_string(), count)).collect();
     Outcome { outputs, traps, caught: caught.into_vec(), stats }
-}
-
-/// Adds the figures of one shard to the sum; all shards list the same things in the same order.
-fn merge<T>(sum: &mut Vec<T>, part: Vec<T>, add: impl Fn(&mut T, &T)) {
-    if sum.is_empty() {
-        *sum = part;
-    } else {
-        sum.iter_mut().zip(&part).for_each(|(to, from)| add(to, from));
-    }
 }
 
 #[cfg(test)]

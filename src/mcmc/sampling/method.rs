@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::settings::{
-    self, CHECKPOINT_EVERY, INIT_RADIUS, MAX_TREEDEPTH, SAVE_WARMUP, SamplerSettings, Setting, TARGET_ACCEPT, THIN,
-    Tuning,
+    self, CHECKPOINT_EVERY, INIT_RADIUS, MAX_TREEDEPTH, POOLED_WARMUP, SAVE_WARMUP, SamplerSettings, Setting,
+    TARGET_ACCEPT, THIN, Tuning,
 };
 use crate::program::{Error, ErrorKind, Program};
 use crate::types::Scalar;
@@ -117,7 +117,16 @@ impl Method {
 
     /// Whether the states of warmup are kept.
     pub(super) fn saves_warmup(&self) -> bool {
-        self.settings().iter().any(|s| s.name == SAVE_WARMUP && s.value == Scalar::Bool(true))
+        self.is_set(SAVE_WARMUP)
+    }
+
+    /// Whether warmup learns from the draws of all chains.
+    pub(super) fn pools_warmup(&self) -> bool {
+        self.is_set(POOLED_WARMUP)
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.settings().iter().any(|s| s.name == name && s.value == Scalar::Bool(true))
     }
 
     /// The acceptance statistic that warmup aims at.

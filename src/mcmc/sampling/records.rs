@@ -228,6 +228,22 @@ impl<'a> Recorder<'a> {
         Ok(self)
     }
 
+    /// The same of chains whose last states are looked at, and whose records stay here.
+    ///
+    /// # Errors
+    /// For a chain that tells no states.
+    pub(super) fn with_states(self, chains: usize) -> Result<Self, Error> {
+        let recorder = self.storing(&vec![(0, 0); chains])?;
+        recorder.close();
+        Ok(recorder)
+    }
+
+    /// The last state that a chain has told.
+    pub(super) fn last_state(&self, chain: usize) -> Option<Vec<u64>> {
+        let chain = self.chains[chain].lock().expect("no emit panics while it holds the lock");
+        chain.checkpoint.as_ref().map(|(state, _)| state.clone())
+    }
+
     /// Words of a record of a draw.
     pub(super) fn row_words(&self) -> usize {
         self.streams[self.draw].fields.iter().map(|(_, ty)| ty.elements()).sum()

@@ -2,10 +2,15 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::{Observer, PlannedJob, Sampling, StoredDraws, StoredProgress, StoredRun, Warn};
-use crate::program::{Error, Options};
+use crate::program::{Error, ErrorKind, Options};
 use crate::store::{RunPlan, RunStatus, RunStore};
+
+/// How often it is looked whether other chains have come so far.
+const LOOKS: Duration = Duration::from_millis(200);
 
 /// What a run has come to whose draws are in a store.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub struct Resumed {
     pub run: StoredRun,
     /// How far all chains are.
     pub progress: StoredProgress,
+    /// Whether chains wait for what others learn, which other processes run.
+    pub waits: bool,
     /// What the store has of all chains; nothing where other processes run chains of it.
     pub stored: Option<StoredDraws>,
 }
@@ -26,13 +33,14 @@ pub struct Resumed {
 /// Who is told of a run: gets what is run and the draws that are there of its chains.
 pub type ObserverOf<'a> = &'a dyn Fn(&Sampling, usize) -> Box<dyn Observer + 'a>;
 
-/// Runs these chains of a store, or all, on to their end; `warn` is told what was compiled.
+/// Runs these chains of a store, or all, on to their end; `warn` is told what was compiled. Where warmup is pooled, chains
+/// wait so long for those that other processes run.
 ///
 /// # Errors
 /// For a store that cannot be read or written, or that another process writes, and as [`Sampling::run`].
 pub fn resume(
     root: &Path,
-    lanes: Option<Range<usize>>,
+    (lanes, patience): (Option<Range<usize>>, Duration),
     options: &Options,
     (observer, warn): (ObserverOf<'_>, Warn<'_>),
 ) -> Result<Resumed, Error> {
@@ -43,7 +51,29 @@ pub fn resume(
     let options = planned.options(options, &chains);
     let job = planned.job(&chains);
     let sampling = Sampling::new(&job, |function| planned.inputs(function))?;
-    let run = sampling.run_into((&mut store, chains.clone()), &planned.observed(), &options, (observer, warn))?;
+    let there: u64 = store.known_states()?.iter().flat_map(|block| &block.lanes).map(|lane| lane.draws).sum();
+    let observer = &*observer(&sampling, there as usize);
+    let wave = |store: &mut RunStore, warn: Warn<'_>| {
+        sampling.run_into((store, chains.clone()), &planned.observed(), &options, (observer, warn))
+    };
+    let mut run = wave(&mut store, warn)?;
+    let mut there = run.resumed;
+    while !run.stopped && (run.can_go_on || wait_for_others(&sampling, &store, &chains, (patience, &options))?) {
+        let next = wave(&mut store, &|_| ())?;
+        if next.resumed == there {
+            return Err(Error::new(
+                ErrorKind::Entry,
+                "pooled_warmup: the chain does not tell its state where a window ends",
+            ));
+        }
+        there = next.resumed;
+        let mut notes = run.notes;
+        notes.extend(next.notes);
+        let mut stats = next.stats;
+        stats.add(run.stats);
+        run = StoredRun { resumed: run.resumed, notes, stats, ..next };
+    }
+    observer.finished(&run.reached);
     let job = planned.job(&all);
     let progress = StoredProgress::of(&store.known_states()?, &job);
     let stored = if chains == all || progress.open.is_empty() {
@@ -60,7 +90,33 @@ pub fn resume(
     } else {
         None
     };
-    Ok(Resumed { store, chains, run, progress, stored })
+    let waits = sampling.pools() && !run.stopped && progress.open.iter().any(|chain| chains.contains(chain));
+    Ok(Resumed { store, chains, run, progress, waits, stored })
+}
+
+/// Waits for what chains learn that other processes run; gives whether some of these can go on.
+fn wait_for_others(
+    sampling: &Sampling,
+    store: &RunStore,
+    chains: &Range<usize>,
+    (patience, options): (Duration, &Options),
+) -> Result<bool, Error> {
+    if !sampling.pools() || patience.is_zero() {
+        return Ok(false);
+    }
+    let states: Vec<_> = store.blocks(chains)?.iter().map(|block| store.states(block)).collect::<Result<_, _>>()?;
+    if !states.iter().flat_map(|block| &block.lanes).any(|lane| sampling.waits(lane)) {
+        return Ok(false);
+    }
+    let is_stopped = || options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let start = Instant::now();
+    while start.elapsed() < patience && !is_stopped() {
+        if sampling.can_go_on(store, &states)? {
+            return Ok(true);
+        }
+        std::thread::sleep(LOOKS);
+    }
+    Ok(false)
 }
 
 /// Asks a store for so many iterations more of each chain; gives how many there were, and how many there are to be.

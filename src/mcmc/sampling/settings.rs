@@ -30,6 +30,8 @@ pub const INIT_RADIUS: &str = "init_radius";
 pub const THIN: &str = "thin";
 /// Of so many iterations one tells the state of its chain.
 pub const CHECKPOINT_EVERY: &str = "checkpoint_every";
+/// The setting of a chain that lets warmup learn from the draws of all chains.
+pub const POOLED_WARMUP: &str = "pooled_warmup";
 /// The setting of a chain that asks for the states of warmup.
 pub const SAVE_WARMUP: &str = "save_warmup";
 

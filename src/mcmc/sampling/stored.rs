@@ -13,11 +13,11 @@ use indexmap::IndexMap;
 
 use super::records::Recorder;
 use super::writer::{StoredBlock, Writer};
-use super::{Metric, ObserverOf, Reached, Sampling, draws, driver, watch};
+use super::{Metric, Observer, Reached, Sampling, draws, driver, watch};
 use crate::mcmc::protocol::{POSITION, STATE};
 use crate::program::{Bound, Error, ErrorKind, MemoryEstimate, Options, budget};
 use crate::run::{Stats, TrapKind};
-use crate::store::{BlockStates, ChainBlock, RunStore, StoredTrap};
+use crate::store::{BLOCK, BlockStates, ChainBlock, RunStore, StoredTrap};
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// Is told what was compiled.
@@ -31,8 +31,12 @@ pub struct StoredRun {
     pub stopped: bool,
     /// Iterations, of all chains, that were there already.
     pub resumed: u64,
+    /// Whether there is a next wave for some of the chains, where warmup is pooled.
+    pub can_go_on: bool,
     /// What was not as it should be in the store, and what was done about it, one line each.
     pub notes: Vec<String>,
+    /// How far the chains are.
+    pub reached: Reached,
     /// Statistics of the machine.
     pub stats: Stats,
 }
@@ -57,15 +61,16 @@ impl Sampling {
         (store, chains): (&mut RunStore, Range<usize>),
         data: &IndexMap<String, (Array, Vec<String>)>,
         options: &Options,
-        (observer, warn): (ObserverOf<'_>, Warn<'_>),
+        (observer, warn): (&dyn Observer, Warn<'_>),
     ) -> Result<StoredRun, Error> {
         let blocks = store.blocks(&chains)?;
         let mut notes = Vec::new();
         let mut states = self.states_of(store, &blocks, options, &mut notes)?;
+        self.tell_learnt(store, blocks[0].number, &states)?;
         // Whether a chain traps shows again: one for which there was no memory may not.
         states.iter_mut().flat_map(|block| &mut block.lanes).for_each(|lane| lane.trap = None);
         let resumed = states.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum();
-        let bound = self.bound_to(&states, options)?;
+        let bound = self.bound_to(&self.taken_up(store, &states)?, options)?;
         warn(&bound);
         let layout = self.layout(store, &bound, options)?;
         self.declare(store, &layout, data)?;
@@ -76,8 +81,6 @@ impl Sampling {
         let estimate = self.estimate_stored(&bound, parameters, options);
         let budget = budget(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         let counts = (self.chains, self.warmup, self.kept());
-        let draws = states.iter().flat_map(|block| &block.lanes).map(|lane| lane.draws as usize).sum();
-        let observer = &*observer(self, draws);
         let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer, &options.prints)?;
         let there: Vec<(usize, usize)> = (states.iter().flat_map(|block| &block.lanes))
             .map(|lane| (lane.draws as usize, lane.states as usize))
@@ -110,6 +113,7 @@ impl Sampling {
         let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let results = results?;
         // Why a chain found no start is known only now.
+        let mut at_end = Vec::new();
         for mut stored in written? {
             let traps = draws::with_failures(&results);
             let own = |trap: &&crate::run::Trap| stored.block.chains.contains(&(first + trap.position));
@@ -121,11 +125,14 @@ impl Sampling {
             if !own.is_empty() {
                 store.set_states(stored.block.number, &stored.states)?;
             }
+            at_end.push(stored.states);
         }
-        observer.finished(&Reached::of(&recorder.states(), &self.iterations()).after(start.elapsed().as_secs_f64()));
+        self.tell_learnt(store, chains.start / BLOCK, &at_end)?;
         Ok(StoredRun {
+            reached: Reached::of(&recorder.states(), &self.iterations()).after(start.elapsed().as_secs_f64()),
             stopped: results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
             resumed,
+            can_go_on: self.pools() && self.can_go_on(store, &at_end)?,
             notes,
             stats: results.stats().clone(),
         })
@@ -164,7 +171,7 @@ impl Sampling {
     }
 
     /// The chains, ready to run on from these states.
-    fn bound_to(&self, states: &[BlockStates], options: &Options) -> Result<Bound, Error> {
+    pub(super) fn bound_to(&self, states: &[BlockStates], options: &Options) -> Result<Bound, Error> {
         let lanes: Vec<_> = states.iter().flat_map(|block| &block.lanes).collect();
         let names = &self.driver.names;
         let types = self.state_types();
@@ -198,7 +205,7 @@ impl Sampling {
     }
 
     /// The types of the fields of a state.
-    fn state_types(&self) -> Vec<Type> {
+    pub(super) fn state_types(&self) -> Vec<Type> {
         let d = self.dimension;
         let rows = if self.metric == Metric::Dense { d } else { 1 };
         let shape = |name: &str, rank: usize| match (name, rank) {

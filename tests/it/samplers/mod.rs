@@ -14,6 +14,8 @@ pub(crate) mod log_prob;
 pub(crate) mod metrics;
 pub(crate) mod modes;
 pub(crate) mod page;
+#[cfg(unix)]
+mod pooled;
 pub(crate) mod posteriors;
 pub(crate) mod rejections;
 #[cfg(unix)]

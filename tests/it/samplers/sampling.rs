@@ -345,7 +345,7 @@ fn what_sets_nothing_is_refused() {
         said,
         "`max_treedepth` means nothing to the sampler std/hmc.ab: what can be set is, by default, target_accept = 0.8, \
          stepsize_jitter = 0.0, init_radius = 2.0, initial_stepsize = 1.0, gamma = 0.05, kappa = 0.75, t0 = 10.0, \
-         init_buffer = 75, term_buffer = 50, window = 25, thin = 1, save_warmup = false, checkpoint_every = 0, \
+         init_buffer = 75, term_buffer = 50, window = 25, thin = 1, save_warmup = false, pooled_warmup = false, checkpoint_every = 0, \
          integration_time = 3.141592653589793, max_steps = 1024, divergence_threshold = 1000.0"
     );
     let model = folder.file("model.ab", NOISY);
@@ -373,7 +373,7 @@ fn what_sets_nothing_is_refused() {
         ("init_radius=inf", "init_radius must be a finite number, not inf"),
         (
             "max_tree_depth=5",
-            "save_warmup = false, checkpoint_every = 0, max_treedepth = 10, leaf_steps = 1, divergence_threshold = 1000.0",
+            "save_warmup = false, pooled_warmup = false, checkpoint_every = 0, max_treedepth = 10, leaf_steps = 1, divergence_threshold = 1000.0",
         ),
     ] {
         let said = error(&["sample", &model, "--set", setting]);
@@ -405,7 +405,8 @@ fn a_sampler_without_a_tuning_has_the_settings_of_its_chain() {
     let said =
         tuned(&folder, Some(&plain), SamplerSettings::new().with("depth", 1)).expect_err("there is none").to_string();
     assert!(
-        said.contains("by default, target_accept = 0.8") && said.ends_with("save_warmup = false, checkpoint_every = 0"),
+        said.contains("by default, target_accept = 0.8")
+            && said.ends_with("save_warmup = false, pooled_warmup = false, checkpoint_every = 0"),
         "{said}"
     );
 }
