@@ -65,6 +65,7 @@ class Function:
         self.program = program
         self.__name__ = self.__qualname__ = name
         self.ports = [Port(*port) for port in native.ports()]
+        self._ports = {port.name: port for port in self.ports}
         self.__doc__ = native.doc() or None
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         names = [port.name for port in self.ports]
@@ -91,15 +92,14 @@ class Function:
 
         `seed`, `threads` and `on_trap` are those of `run`, unless the function has inputs of these names.
         """
-        ports = {port.name for port in self.ports}
-        options = [name for name in ("seed", "threads", "on_trap") if name in kwargs and name not in ports]
+        options = [name for name in ("seed", "threads", "on_trap") if name in kwargs and name not in self._ports]
         how: dict[str, Any] = {name: kwargs.pop(name) for name in options}
         return self._call(self._named(args, kwargs), how)
 
     def _call(self, given: Mapping[str, Any], how: Mapping[str, Any]) -> Any:
         lanes: dict[str, Array] = {}
         shared: dict[str, Array] = {}
-        ports = {port.name: port for port in self.ports}
+        ports = self._ports
         for name, value in given.items():
             made = array(name, value)
             port = ports.get(name)
@@ -115,7 +115,7 @@ class Function:
     def one(self, *args: Any, **kwargs: Any) -> Any:
         """Runs it for one lane: no input has an axis of lanes, nor have the outputs."""
         given = self._named(args, kwargs)
-        ports = {port.name: port for port in self.ports}
+        ports = self._ports
         for name, value in given.items():
             if name in ports and np.ndim(value) != ports[name].rank:
                 raise InputError(f"`{name}` has {np.ndim(value)} axes, where one lane has {ports[name].type}")
@@ -156,12 +156,16 @@ class Program(Mapping[str, Function]):
     def __init__(self, native: _autobatch.Program) -> None:
         self._native = native
         self._names = native.functions()
+        self._functions: dict[str, Function] = {}
 
     def __getitem__(self, name: str) -> Function:
+        known = self._functions.get(name)
+        if known is not None:
+            return known
         if name not in self._names:
             there = ", ".join(f"`{n}`" for n in self._names) or "none"
             raise KeyError(f"no public function `{name}`: there is {there}")
-        return Function(self._native.function(name), name, self)
+        return self._functions.setdefault(name, Function(self._native.function(name), name, self))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -91,20 +91,25 @@ impl Density {
             return Ok((none(vec![0])?, none(vec![0, width])?, vec![]));
         }
         let numbers = points.as_slice().map_err(|e| refused(py, e.to_string()))?;
-        // What ends a call does not end the next one.
-        let stop = Arc::new(AtomicBool::new(false));
-        let options = self.options.clone().settings(self.options.get_settings().clone().stop(Arc::clone(&stop)));
-        let work = || {
+        let work = |options: &Options| {
             let mut held = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut bound = match held.take().filter(|bound| bound.points() == count) {
                 Some(bound) => bound,
-                None => self.density.bind(count, width, &options)?,
+                None => self.density.bind(count, width, options)?,
             };
-            let values = bound.at(numbers, &options);
+            let values = bound.at(numbers, options);
             *held = Some(bound);
             values
         };
-        let values = if count <= FEW { detached(py, work)? } else { watched(py, &stop, work)? };
+        let values = if count <= FEW {
+            detached(py, || work(&self.options))?
+        } else {
+            // What ends a call does not end the next one.
+            let stop = Arc::new(AtomicBool::new(false));
+            let settings = self.options.get_settings().clone().stop(Arc::clone(&stop));
+            let options = self.options.clone().settings(settings);
+            watched(py, &stop, || work(&options))?
+        };
         let values = values.map_err(|e| raised(py, &e))?;
         let lp = to_numpy(py, Array::real([count], values.lp))?;
         let gradient = to_numpy(py, Array::real([count, width], values.gradient))?;

@@ -8,6 +8,7 @@ mod options;
 mod page;
 mod program;
 mod sampling;
+mod sentry;
 mod values;
 mod watched;
 

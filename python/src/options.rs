@@ -27,6 +27,11 @@ fn said(line: Printed) {
 }
 
 impl Asked {
+    /// All of it for which programs are compiled anew.
+    pub(crate) fn compiled_for(&self) -> [String; 4] {
+        [&self.engine, &self.codegen, &self.real, &self.device].map(Clone::clone)
+    }
+
     /// The options, and the flag that ends a run.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<(Options, Arc<AtomicBool>)> {
         let refused = |name: &str, given: &str, there: &str| {

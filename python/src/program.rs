@@ -1,17 +1,19 @@
 //! Programs and their functions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use autobatch::program::{self, Gradient};
 use autobatch::report::render;
-use autobatch::{Inputs, Results};
+use autobatch::types::{ArrayData, DType, Shape};
+use autobatch::{Array, Inputs, NoSink, Results};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::raised;
 use crate::options::Asked;
 use crate::values::{array, to_numpy};
-use crate::watched::{detached, watched};
+use crate::watched::{detached, tried, watched};
 
 /// A program that was compiled.
 #[pyclass(frozen)]
@@ -22,6 +24,36 @@ pub(crate) struct Program(Arc<program::Program>);
 pub(crate) struct Function {
     of: Of,
     name: String,
+    /// What is known of calls like the last one.
+    last: Mutex<Option<(Like, Lasts)>>,
+}
+
+/// How long a call lasts for which everything is compiled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    /// A moment, whatever its values are.
+    AMoment,
+    /// A moment as far as is known.
+    MostLikelyAMoment,
+    Long,
+}
+
+/// A call that took longer than this was long.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// What calls have in common for which the same was compiled.
+#[derive(PartialEq)]
+struct Like {
+    /// By input its name, whether lanes share it, its type, and the number that a shared int is: it may be a dimension.
+    inputs: Vec<(String, bool, DType, Shape, Option<i64>)>,
+    lanes: Option<usize>,
+    how: [String; 4],
+}
+
+impl Function {
+    fn new(of: Of, name: &str) -> Self {
+        Self { of, name: name.to_owned(), last: Mutex::default() }
+    }
 }
 
 enum Of {
@@ -59,14 +91,14 @@ impl Program {
     /// A function by its name.
     fn function(&self, py: Python<'_>, name: &str) -> PyResult<Function> {
         self.0.function(name).map_err(|e| raised(py, &e))?;
-        Ok(Function { of: Of::Program(Arc::clone(&self.0)), name: name.to_owned() })
+        Ok(Function::new(Of::Program(Arc::clone(&self.0)), name))
     }
 
     /// The function that gives the value of another and its gradient by some inputs: without names by all that it can.
     fn gradient(&self, py: Python<'_>, name: &str, wrt: Vec<String>) -> PyResult<(Function, Vec<String>)> {
         let gradient = detached(py, || self.0.gradient(name, &wrt))?.map_err(|e| raised(py, &e))?;
         let inputs = gradient.inputs().to_vec();
-        Ok((Function { of: Of::Gradient(Box::new(gradient)), name: name.to_owned() }, inputs))
+        Ok((Function::new(Of::Gradient(Box::new(gradient)), name), inputs))
     }
 }
 
@@ -79,6 +111,14 @@ impl Function {
             Of::Program(program) => run(program.function(&self.name)?),
             Of::Gradient(gradient) => run(gradient.function()?),
         }
+    }
+}
+
+/// The number that an int is.
+fn int(value: &Array) -> Option<i64> {
+    match &value.data {
+        ArrayData::Int(v) if value.shape.is_empty() => v.first().copied(),
+        _ => None,
     }
 }
 
@@ -120,22 +160,48 @@ impl Function {
         asked: Asked,
     ) -> PyResult<(Bound<'py, PyDict>, Vec<Trapped>)> {
         let mut inputs = Inputs::new();
-        for (name, value) in lanes.iter() {
-            let name: String = name.extract()?;
-            let value = array(&name, &value)?;
-            inputs = inputs.lane(name, value);
-        }
-        for (name, value) in shared.iter() {
-            let name: String = name.extract()?;
-            let value = array(&name, &value)?;
-            inputs = inputs.shared(name, value);
+        let mut like = Like { inputs: Vec::new(), lanes: count, how: asked.compiled_for() };
+        for (given, is_shared) in [(lanes, false), (shared, true)] {
+            for (name, value) in given.iter() {
+                let name: String = name.extract()?;
+                let value = array(&name, &value)?;
+                let number = if is_shared { int(&value) } else { None };
+                like.inputs.push((name.clone(), is_shared, value.dtype(), value.shape.clone(), number));
+                inputs = if is_shared { inputs.shared(name, value) } else { inputs.lane(name, value) };
+            }
         }
         if let Some(count) = count {
             inputs = inputs.lanes(count);
         }
         let (options, stop) = asked.options(py)?;
-        let results = watched(py, &stop, || self.with(|function| function.run(&inputs, &options)))?;
-        let results: Results = results.map_err(|e| raised(py, &e))?;
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last().as_ref().filter(|(last, _)| *last == like).map(|(_, lasts)| *lasts);
+        let work = || {
+            self.with(|function| {
+                let bound = function.bind(&inputs, &options)?;
+                Ok((bound.is_brief(&options), bound.run(&options, &NoSink)?))
+            })
+        };
+        let done = match known {
+            Some(Lasts::AMoment) => Some(detached(py, work)?),
+            Some(Lasts::MostLikelyAMoment) => tried(py, &stop, work)?,
+            Some(Lasts::Long) | None => None,
+        };
+        let (done, lasts) = match (done, known) {
+            (Some(done), _) => (done, known),
+            (None, _) => {
+                let start = Instant::now();
+                let done = watched(py, &stop, work)?;
+                let long = known.is_some() && start.elapsed() > MOMENT;
+                let brief = done.as_ref().is_ok_and(|(is_brief, _)| *is_brief);
+                let lasts = if long { Lasts::Long } else { Lasts::MostLikelyAMoment };
+                (done, Some(if brief { Lasts::AMoment } else { lasts }))
+            }
+        };
+        let (_, results): (bool, Results) = done.map_err(|e| raised(py, &e))?;
+        if lasts != known {
+            *last() = lasts.map(|lasts| (like, lasts));
+        }
         let told = |trap: &autobatch::Trap| (trap.position, results.lanes()[trap.position], trap.told());
         let traps = results.traps().iter().map(told).collect();
         let outputs = PyDict::new(py);

@@ -3,7 +3,7 @@
 use autobatch::Array;
 use autobatch::program::io::Data;
 use autobatch::types::ArrayData;
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -14,8 +14,21 @@ fn elements<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
     Ok(array.as_slice().map_err(|e| PyTypeError::new_err(e.to_string()))?.to_vec())
 }
 
+/// The elements of an array that is as it should be.
+fn plain<T: Element + Copy>(value: &Bound<'_, PyAny>) -> Option<(Vec<usize>, Vec<T>)> {
+    let array = value.cast::<PyArrayDyn<T>>().ok()?;
+    let elements = array.try_readonly().ok()?.as_slice().ok()?.to_vec();
+    Some((array.shape().to_vec(), elements))
+}
+
 /// The values of a NumPy array, in row-major order: a copy, since the machine has lanes last.
 pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
+    if let Some((shape, elements)) = plain(value) {
+        return Ok(Array::real(shape, elements));
+    }
+    if let Some((shape, elements)) = plain(value) {
+        return Ok(Array::int(shape, elements));
+    }
     let numpy = value.py().import("numpy")?;
     let kind: String = value.getattr("dtype")?.getattr("kind")?.extract()?;
     let shape = value.cast::<PyUntypedArray>()?.shape().to_vec();

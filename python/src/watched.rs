@@ -1,6 +1,8 @@
-//! Work without the lock of Python. What takes time runs on a thread of its own, and the caller looks for signals.
+//! Work without the lock of Python. What takes time runs on a thread of its own, and the caller looks for signals: to
+//! start it takes longer than many a call, so that what is most likely short is tried without it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::errors::failed;
+use crate::sentry;
 
 /// How often the caller looks.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -23,6 +26,17 @@ fn caught<R>(work: impl FnOnce() -> R) -> Result<R, String> {
 /// What work of a moment gives.
 pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     py.detach(|| caught(work)).map_err(|why| failed(py, &why))
+}
+
+/// What work gives that is most likely over in a moment, on the thread of the caller; nothing where it took longer and was
+/// ended by its flag, which is as it was then.
+pub(crate) fn tried<R: Send>(
+    py: Python<'_>,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<Option<R>> {
+    let done = detached(py, || sentry::begin(stop).map(|_under_way| work()))?;
+    Ok(done.filter(|_| !stop.swap(false, Ordering::Relaxed)))
 }
 
 /// What the work gives. An exception of a signal's handler, such as that of Ctrl-C, sets the flag that ends the work, and is

@@ -2,6 +2,8 @@
 
 import inspect
 import pathlib
+import signal
+import threading
 import warnings
 
 import numpy as np
@@ -124,3 +126,29 @@ def test_files(tmp_path: pathlib.Path) -> None:
     assert ab.compile(path)["f"](1.5) == 3 and ab.compile(str(path))["f"](1.5) == 3
     with pytest.raises(ab.InputError, match="a Stan program is a model"):
         ab.compile("parameters { real x; } model { x ~ normal(0, 1); }")
+
+
+def test_calls_that_are_repeated_give_the_same_and_every_call_has_its_own_values():
+    program = ab.compile("""
+        pub fn straight(x: real[3], y: real) -> real { sum(x * x) + y }
+        pub fn turns(n: int) -> int { let mut i = 0; let mut s = 0; while i < n { i = i + 1; s = s + i; } s }
+        pub fn sized[n](k: int, shared x: real[n]) -> real { x[0] + real(k) * real(n) }""")
+    assert program["turns"] is program["turns"]
+    straight, turns, sized = program["straight"], program["turns"], program["sized"]
+    for engine in ("pc", "local", "scalar"):
+        for i in range(6):
+            x = np.array([0.5, i, -1.5])
+            assert straight.run({"x": x[np.newaxis]}, {"y": float(i)}, engine=engine)["result"] == x @ x + i
+            assert turns.run({"n": [i, 10 * i]}, engine=engine)["result"].tolist() == [i * (i + 1) // 2, 5 * i * (10 * i + 1)]
+            assert sized(2, np.full(i + 1, 0.5)) == 0.5 + 2 * (i + 1)
+    # A short call, and then long ones.
+    assert [turns(n) for n in (3, 3, 2_000_000, 2_000_000, 3, 3)] == [6, 6, 2000001000000, 2000001000000, 6, 6]
+
+
+def test_a_call_after_short_ones_can_be_interrupted():
+    turns = ab.compile("pub fn turns(n: int) -> int { let mut i = 0; while i != n { i = (i + 1) % 1000; } i }")["turns"]
+    assert [turns(n) for n in (3, 4, 5)] == [3, 4, 5]
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        turns(-1)
+    assert turns(7) == 7

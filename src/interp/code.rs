@@ -102,7 +102,7 @@ fn hand_over(block: &mut BlockCode, last: &LastUses, id: BlockId) {
 
 impl<R: Real> Code<R> {
     pub(super) fn new(program: &Program, inputs: &RunInputs) -> Self {
-        let shared = program.shared.values().zip(&inputs.shared);
+        let shared = program.shared.values().zip(inputs.shared.iter());
         let mut code = Code {
             funcs: vec![],
             pool: shared.map(|(shared, array)| Value::from_array(array, 0, &shared.ty)).collect(),

@@ -318,6 +318,9 @@ pub struct Function<'a> {
     signature: Signature,
 }
 
+/// A run of so much work by the cost model is over in a moment: the interpreter may take a hundred times as long.
+const MOMENT_NANOSECONDS: f64 = 2e6;
+
 /// A function that is compiled and has its values: ready to run.
 #[derive(Clone, Debug)]
 pub struct Bound {
@@ -539,6 +542,15 @@ impl Bound {
     /// What the run will need, before it starts.
     pub fn memory(&self, options: &Options) -> MemoryEstimate {
         plan::estimate(&self.compiled.plan, self.inputs.lanes.len(), &options.settings)
+    }
+
+    /// Whether a run with these options is over in a moment whatever the values are: no loop or call of the program hangs on
+    /// them, and there is little to do. Nobody needs a thread then to look after it.
+    #[doc(hidden)]
+    pub fn is_brief(&self, options: &Options) -> bool {
+        let work = self.compiled.plan.work().map(|work| work as f64 * self.lanes() as f64);
+        let here = options.backend.name() == crate::backend::usual().name();
+        here && work.is_some_and(|work| work * options.settings.costs.addition <= MOMENT_NANOSECONDS)
     }
 
     /// Makes the code that a run with these options waits for, which the first run does otherwise. With

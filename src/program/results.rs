@@ -1,6 +1,6 @@
 //! Running what was compiled, and what comes back, by name.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -75,19 +75,21 @@ pub fn budget(estimate: &MemoryEstimate, options: &Options) -> Result<Arc<Memory
         Some(_) => {
             MemoryBudget::new(memory_limit(options).saturating_sub(estimate.fixed(options.engine == Engine::Pc)))
         }
-        None => MemoryBudget::watched(Here { margin: run::available_memory().map_or(0, margin) }),
+        None => MemoryBudget::watched(Here::default()),
     }))
 }
 
 /// The machine, its control groups, and this process.
+#[derive(Default)]
 struct Here {
-    /// What stays free, by what there was before the run: it does not vanish with what is left.
-    margin: usize,
+    /// What stays free, by what there was at the first look: it does not vanish with what is left.
+    margin: OnceLock<usize>,
 }
 
 impl run::System for Here {
     fn available(&self) -> Option<usize> {
-        Some(run::available_memory()?.saturating_sub(self.margin))
+        let available = run::available_memory()?;
+        Some(available.saturating_sub(*self.margin.get_or_init(|| margin(available))))
     }
     fn resident(&self) -> Option<usize> {
         run::resident_memory()

@@ -2,6 +2,26 @@
 //! (containers, batch systems), and the limits of the process itself.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The system reads files to tell how many cores there are, which takes longer than many a run: what it told is good for so
+/// long.
+const CORES_KNOWN: Duration = Duration::from_secs(1);
+
+/// Cores that this process may use.
+pub(super) fn cores() -> usize {
+    static KNOWN: Mutex<Option<(Instant, usize)>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match *known {
+        Some((since, cores)) if since.elapsed() < CORES_KNOWN => cores,
+        _ => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            *known = Some((Instant::now(), cores));
+            cores
+        }
+    }
+}
 
 /// Bytes that this process can take, as far as the system tells: the least of what the machine has available without swapping,
 /// what every control group that it is in leaves, and what its own limits of address space and data leave.

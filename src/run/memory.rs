@@ -4,12 +4,12 @@
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes that may be taken between two looks at what is really there: reading it costs a hundredth of writing to them.
 pub const BETWEEN_LOOKS: usize = 32 << 20;
-/// The same where little is left.
+/// The same where little is left, and before the first look: many a run ends before that, and would take less time than it.
 const OFTEN: usize = 1 << 20;
 /// Where there was too little, it is not looked again for so long.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -40,8 +40,8 @@ pub trait System: Send + Sync + UnwindSafe + RefUnwindSafe {
 /// Looks at what the system really has, again and again: other processes take memory, too.
 struct Watch {
     system: Box<dyn System>,
-    /// What the process had written to before anything was taken.
-    resident_before: Option<usize>,
+    /// What the process had written to before anything was taken, as of the first look.
+    resident_before: OnceLock<Option<usize>>,
     /// What may be taken by the last look.
     ceiling: AtomicUsize,
     /// Where so much is taken, it is looked again.
@@ -61,10 +61,10 @@ impl MemoryBudget {
     /// No more than the system has, which is asked again and again while the run goes on.
     pub fn watched(system: impl System + 'static) -> Self {
         let watch = Watch {
-            resident_before: system.resident(),
+            resident_before: OnceLock::new(),
             system: Box::new(system),
             ceiling: AtomicUsize::new(usize::MAX),
-            next: AtomicUsize::new(BETWEEN_LOOKS),
+            next: AtomicUsize::new(OFTEN),
             last: Mutex::default(),
         };
         Self { watch: Some(watch), ..Self::default() }
@@ -157,12 +157,14 @@ impl Watch {
         // What is taken but not yet written to, by another thread say, is still available. Asked for in this order,
         // what is written meanwhile counts for less, and not for more.
         let resident = self.system.resident();
+        // What little was taken before the first look is taken to be written.
+        let resident_before = *self.resident_before.get_or_init(|| Some(resident?.saturating_sub(before)));
         let Some(available) = self.system.available() else {
             self.next.store(after.saturating_add(BETWEEN_LOOKS), Ordering::Relaxed);
             return true;
         };
         *last = Some(Instant::now());
-        let written = resident.zip(self.resident_before).map(|(now, then)| now.saturating_sub(then));
+        let written = resident.zip(resident_before).map(|(now, then)| now.saturating_sub(then));
         let ceiling = written.map_or(before, |written| written.min(before)).saturating_add(available);
         self.ceiling.store(ceiling, Ordering::Relaxed);
         // There are things that nobody counts: where little is left it is looked more often.

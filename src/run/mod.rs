@@ -8,6 +8,7 @@ mod device;
 mod memory;
 mod profile;
 mod settings;
+mod shared_arrays;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub use device::DeviceStats;
 pub use memory::{BETWEEN_LOOKS, MemoryBudget, NoMemory, Reservation, System};
 pub use profile::{Activity, Profile, Times};
 pub use settings::{Execution, Schedule, Settings, workers};
+pub use shared_arrays::SharedArrays;
 pub use timeline::{Slice, Timeline, TraceWindow, TracedUnit, Track};
 
 /// The values of a run.
@@ -41,13 +43,13 @@ pub struct RunInputs {
     /// One array for each lane input of the program, in order; the leading axis is the lanes.
     pub values: Vec<Array>,
     /// One array for every shared value of the program, inputs, constants and computed ones, in order.
-    pub shared: Vec<Array>,
+    pub shared: SharedArrays,
 }
 
 impl RunInputs {
     /// Lanes of these numbers, and the arrays of lane inputs and of shared values, in the order of the program.
-    pub fn new(lanes: Vec<u64>, values: Vec<Array>, shared: Vec<Array>) -> Self {
-        Self { lanes, drawn: Vec::new(), values, shared }
+    pub fn new(lanes: Vec<u64>, values: Vec<Array>, shared: impl Into<SharedArrays>) -> Self {
+        Self { lanes, drawn: Vec::new(), values, shared: shared.into() }
     }
     /// The number of random draws with which the lane at a position starts.
     pub fn drawn_by(&self, position: usize) -> u64 {
@@ -55,8 +57,8 @@ impl RunInputs {
     }
     /// The same lanes with other shared values.
     #[must_use]
-    pub fn with_shared(self, shared: Vec<Array>) -> Self {
-        Self { shared, ..self }
+    pub fn with_shared(self, shared: impl Into<SharedArrays>) -> Self {
+        Self { shared: shared.into(), ..self }
     }
 }
 

@@ -160,7 +160,7 @@ impl Settings {
 /// Worker threads of a run: as many as the settings say, or one for each core.
 pub fn workers(settings: &Settings) -> usize {
     match settings.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => super::available::cores(),
         n => n,
     }
 }

@@ -36,7 +36,7 @@ fn what_a_loop_pushes_comes_back_in_reverse() {
     let n: Vec<i64> = (0..lanes).map(|l| l * 5 % 13).collect();
     let x = (0..2 * lanes).map(|i| i as f64 * 0.25).collect();
     let mut given = inputs(vec![ints(n.clone()), Array::real([lanes as usize, 2], x)]);
-    given.shared = vec![Array::real([2], vec![2.0, 0.5])];
+    given.shared = vec![Array::real([2], vec![2.0, 0.5])].into();
     let (outcome, said) = agree("tape_loop.cfg", &given, |s| s);
     assert!(outcome.traps.is_empty(), "{:?}", outcome.traps);
     let digests = n.iter().map(|n| (1..=*n).rev().fold(0, |d, i| d * 3 % 1_000_003 + i));
@@ -139,7 +139,7 @@ fn loops_with_tapes_can_be_regions() {
 fn tapes_are_in_statistics_and_in_the_estimate_of_memory() {
     let (plan, calls) = plans("tape_loop.cfg");
     let mut given = inputs(vec![ints([3, 5, 0]), Array::real([3, 2], vec![1.0; 6])]);
-    given.shared = vec![Array::real([2], vec![2.0, 0.5])];
+    given.shared = vec![Array::real([2], vec![2.0, 0.5])].into();
     let settings = Settings::default().stats(true).threads(1);
     for outcome in
         [pc::run(&plan, &given, &settings, &Said::default()), local::run(&calls, &given, &settings, &Said::default())]

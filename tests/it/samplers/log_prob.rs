@@ -1,5 +1,8 @@
 //! `autobatch log-prob`: values and gradients at points, and points that are rejected.
 
+use autobatch::mcmc::log_prob::Evaluated;
+use autobatch::program::{Codegen, Engine, Terms, c_compiler};
+use autobatch::{Array, Options, Precision, Sampler};
 use serde_json::Value;
 
 use crate::project::cli::{Folder, error, output};
@@ -156,4 +159,54 @@ fn what_cannot_be_evaluated_is_told() {
     assert!(refused(&["--points", "no.json"]).contains("no.json"));
     let said = error(&[&["log-prob", "nuts/models/eight_schools.ab"][..], &points].concat());
     assert!(said.contains("the model needs `y: real[J]`"), "{said}");
+}
+
+/// A density that is bound keeps what does not hang on the point. The bits are those of one that keeps nothing, whatever
+/// runs it, and a point that is rejected leaves no trace.
+#[test]
+fn a_bound_density_gives_the_bits_of_a_fresh_one_on_every_engine() {
+    let model = "
+        pub fn log_density[n, m](q: real[m], shared x: real[n, m], shared y: real[n]) -> real {
+            assert(q[0] < 3.0, \"too far\");
+            let residual = y - x @ q;
+            sum(normal_lpdf(residual[i], 0.0, exp(q[1])) for i in 0..n) - 0.5 * dot(q, q)
+        }";
+    let wave = |i: usize| f64::sin(1.0 + 1.7 * i as f64);
+    let x = Array::real([30, 4], (0..120).map(wave).collect());
+    let sampler = Sampler::of_source(model).data("x", x).data("y", (200..230).map(wave).collect::<Vec<_>>());
+    let loaded = sampler.load(Terms::default()).expect("it loads");
+    let density = loaded.log_prob().expect("it compiles");
+    let mut points: Vec<Vec<f64>> = (0..12).map(|p| (0..4).map(|i| wave(40 * p + i)).collect()).collect();
+    points[5][0] = 4.0;
+    let bits = |value: &Evaluated| match value {
+        Evaluated::Density { lp, gradient } => [&[*lp], &gradient[..]].concat().iter().map(|x| x.to_bits()).collect(),
+        Evaluated::Rejected(_) => vec![f64::NAN.to_bits(); 5],
+    };
+    for precision in [Precision::F64, Precision::F32] {
+        let plain = Options::default().precision(precision).threads(1);
+        let all = Array::real([12, 4], points.concat());
+        let wanted = density.at(all, &plain.clone().engine(Engine::Scalar).codegen(Codegen::Off)).expect("it runs");
+        let wanted: Vec<Vec<u64>> = wanted.iter().map(bits).collect();
+        let mut ways = [Engine::Scalar, Engine::Pc, Engine::Local].map(|engine| (engine, Codegen::Off)).to_vec();
+        ways.push((Engine::Pc, Codegen::Auto));
+        if c_compiler().is_ok() {
+            ways.extend([(Engine::Pc, Codegen::Cc), (Engine::Scalar, Codegen::Cc)]);
+        }
+        for (engine, codegen) in ways {
+            let options = plain.clone().engine(engine).codegen(codegen);
+            let mut bound = density.bind(1, 4, &options).expect("it binds");
+            for turn in 0..3 {
+                for (point, wanted) in points.iter().zip(&wanted) {
+                    let values = bound.at(point, &options).expect("it runs");
+                    let found = [&values.lp[..], &values.gradient].concat();
+                    let found: Vec<u64> =
+                        found.iter().map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }).collect();
+                    assert_eq!(&found, wanted, "{engine:?} {codegen:?} {precision:?} in turn {turn}");
+                }
+            }
+            // Other options with what was kept.
+            let other = plain.clone().engine(Engine::Pc).codegen(Codegen::Off).precision(Precision::F64);
+            bound.at(&points[0], &other).expect("it runs");
+        }
+    }
 }

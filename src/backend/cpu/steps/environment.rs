@@ -1,6 +1,6 @@
 //! What all shards of a run share.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::frame::Frame;
@@ -14,14 +14,21 @@ use crate::vmath::Real;
 
 /// What all shards of a run share.
 pub(in crate::backend::cpu) struct Environment<'a, R> {
-    /// By constant, each of width 1.
-    constants: Vec<Buffer<R>>,
+    constants: Arc<Constants<R>>,
     /// By constant, a matrix column after column, if one lane has asked for it and there is memory: see [`Environment::turned`].
     turned: Vec<OnceLock<Option<Turned<R>>>>,
     pub(in crate::backend::cpu) settings: &'a Settings,
     pub(in crate::backend::cpu) sink: &'a dyn Sink,
     /// What tracers have in common.
     pub(in crate::backend::cpu) clock: TraceClock,
+}
+
+/// The constants of a plan. They are made once for all runs with the same shared values: a run for one lane takes less time
+/// than the copy of its data.
+struct Constants<R> {
+    of: Vec<Constant>,
+    /// Each of width 1.
+    buffers: Vec<Buffer<R>>,
 }
 
 /// A matrix column after column, and the bytes that were taken for it.
@@ -47,12 +54,18 @@ impl<'a, R: Real> Environment<'a, R> {
         settings: &'a Settings,
         sink: &'a dyn Sink,
     ) -> Self {
-        let constants = globals.constants.values().map(|c| match c {
-            Constant::Shared(s) => Buffer::from_array(&inputs.shared[s.0 as usize]),
-            Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
-        });
-        let constants: Vec<Buffer<R>> = constants.collect();
-        let turned = constants.iter().map(|_| OnceLock::new()).collect();
+        let make = |shared: &[Array]| Constants {
+            of: globals.constants.values().copied().collect(),
+            buffers: (globals.constants.values())
+                .map(|c| match c {
+                    Constant::Shared(s) => Buffer::from_array(&shared[s.0 as usize]),
+                    Constant::Literal(c) => Buffer::from_array(&Array::scalar(*c)),
+                })
+                .collect(),
+        };
+        let serves = |made: &Constants<R>| made.of.iter().eq(globals.constants.values());
+        let constants = inputs.shared.made(serves, make);
+        let turned = globals.constants.values().map(|_| OnceLock::new()).collect();
         Self { constants, turned, settings, sink, clock: TraceClock::new() }
     }
     /// A matrix of reals `[n, m]` column after column, for products with a vector: of one lane the rows are the vector
@@ -97,12 +110,12 @@ impl<'a, R: Real> Environment<'a, R> {
     pub(in crate::backend::cpu) fn buffer<'b>(&'b self, frame: &'b Frame<R>, arg: &Arg) -> &'b Buffer<R> {
         match arg.source {
             Source::Slot(s) => &frame.slots[s.0 as usize],
-            Source::Constant(c) => &self.constants[c.0 as usize],
+            Source::Constant(c) => &self.constants.buffers[c.0 as usize],
         }
     }
     /// The value of a constant.
     pub(in crate::backend::cpu) fn constant(&self, id: ConstantId) -> &Buffer<R> {
-        &self.constants[id.0 as usize]
+        &self.constants.buffers[id.0 as usize]
     }
     /// Whether the run was stopped.
     pub(in crate::backend::cpu) fn stopped(&self) -> bool {
