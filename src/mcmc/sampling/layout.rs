@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use super::parameters::Phase;
-use super::{Metric, Sampling};
+use super::{Axes, Metric, Sampling, axes};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, DRAW, ENERGY, LP, N_LEAPFROG, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::store::{RunStore, StoredArray, StoredElement, coordinate};
@@ -108,8 +108,13 @@ impl Sampling {
             StoredArray::of_draws((group, name), StoredElement::of(ty, plan.single), sizes, event, block)
         };
         let kept = made.iter().filter(|(name, _)| keeps(plan.keep.as_deref(), name) || !has_parameters);
-        let posterior =
-            kept.map(|(name, array)| stored("posterior", name, array.ty().dtype, &array.shape[2..])).collect();
+        let posterior = kept.map(|(name, array)| {
+            let mut of = stored("posterior", name, array.ty().dtype, &array.shape[2..]);
+            of.axes.truncate(2);
+            of.axes.extend(axes::names(name, self.axes.get(name), array.shape.len() - 2));
+            of
+        });
+        let posterior = posterior.collect();
         let streams = &bound.compiled().units.globals.streams;
         let draw = streams.values().find(|stream| stream.name == DRAW.name);
         let fields = draw.map(|draw| &draw.fields[..]).unwrap_or_default();
@@ -171,7 +176,9 @@ impl Sampling {
         }
         whole.push(coordinate("adaptation", "chain", chains));
         for (name, array) in data {
-            let axes = (0..array.shape.len()).map(|axis| format!("{name}_dim_{axis}")).collect();
+            // The size that gives an axis its name is a datum, too, and has that name in this group.
+            let own = |axes: &Axes| axes.iter().all(|axis| axis.as_ref().is_none_or(|axis| !data.contains_key(axis)));
+            let axes = axes::names(name, self.axes.get(name).filter(|axes| own(axes)), array.shape.len());
             let element = StoredElement::of(array.ty().dtype, false);
             whole.push((StoredArray::whole(format!("observed_data/{name}"), array, element, axes), array.clone()));
         }

@@ -94,6 +94,7 @@ impl Sampling {
         let blocks = blocks.into_iter().zip(states).map(|(block, states)| StoredBlock::new(block, states)).collect();
         let (sampling, store, recorder, first) = (self, &*store, &recorder, chains.start);
         let writer = Writer { sampling, store, layout, first, blocks, recorder, options: &options, stop: &stop };
+        let _answered = observer.asks().map(|asks| asks.of_store(store));
         let (results, written) = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
             if observer.watches() {
