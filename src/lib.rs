@@ -106,17 +106,24 @@
 //! The other modules are the rooms of the compiler and the machine, which `ARCHITECTURE.md` shows. They are public for
 //! the tests and benchmarks of the crate, are not in this documentation, and may change with every version.
 
+#![cfg_attr(
+    not(all(feature = "bench", feature = "cli", feature = "codegen")),
+    allow(dead_code, unused_imports, reason = "what only the parts use that are left out stays where it belongs")
+)]
+
 #[doc(hidden)]
 pub mod analysis;
 pub mod backend;
 #[doc(hidden)]
 pub mod base;
+#[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
 #[doc(hidden)]
 pub mod cfg;
 #[doc(hidden)]
 pub mod check;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 #[doc(hidden)]

@@ -62,7 +62,16 @@ class Summary:
 class Fit(Mapping[str, Array]):
     """The draws of a run, by the names of variables: chain × draw × shape."""
 
-    def __init__(self, made: dict[str, Any], data: Mapping[str, Any] | Source | None, settings: dict[str, Any]) -> None:
+    #: What the draws are worth: the table of the summary and the like. Of draws of a run that goes on it is found when it is wanted.
+    _worth: dict[str, Any] | None
+
+    def __init__(
+        self,
+        made: dict[str, Any],
+        data: Mapping[str, Any] | Source | None,
+        settings: dict[str, Any],
+        named: tuple[Mapping[str, Sequence[str]], Mapping[str, Any]] = ({}, {}),
+    ) -> None:
         self.posterior: dict[str, Array] = made["posterior"]
         #: What the sampler tells of each draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`, `divergent`, `energy`.
         self.sample_stats: dict[str, Array] = made["sample_stats"]
@@ -82,11 +91,29 @@ class Fit(Mapping[str, Array]):
         self.complete: bool = made["complete"]
         self.gradients: int = made["gradients"]
         self.seconds: float = made["seconds"]
-        #: What to worry about.
-        self.warnings: list[str] = made["warnings"]
         self.settings = settings
-        self._rows, self._table, self._diagnosis = made["rows"], made["table"], made["diagnosis"]
+        self._find: _autobatch.Worth | None = made.get("worth")
+        self._worth = None if self._find else {key: made[key] for key in ("rows", "table", "warnings", "diagnosis")}
         self._data = data
+        #: What the axes of variables are called: by `dims` of `sample`, or by the text of the model, `J` of `vector[J] theta`.
+        self.dims: dict[str, list[str]] = {
+            name: [axis or f"{name}_dim_{i}" for i, axis in enumerate(axes)] for name, axes in made["axes"].items()
+        }
+        self.dims.update({name: list(axes) for name, axes in named[0].items()})
+        #: What stands along axes: `coords` of `sample`.
+        self.coords: dict[str, Any] = dict(named[1])
+
+    def _told(self) -> dict[str, Any]:
+        if self._worth is None:
+            assert self._find is not None
+            self._worth, self._find = self._find.told(), None
+        return self._worth
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to worry about."""
+        warnings: list[str] = self._told()["warnings"]
+        return warnings
 
     def __getitem__(self, name: str) -> Array:
         try:
@@ -113,11 +140,12 @@ class Fit(Mapping[str, Array]):
 
     def summary(self) -> Summary:
         """The table of the run."""
-        return Summary({name: dict(zip(_COLUMNS, row)) for name, *row in self._rows}, self._table)
+        told = self._told()
+        return Summary({name: dict(zip(_COLUMNS, row)) for name, *row in told["rows"]}, told["table"])
 
     def diagnose(self) -> str:
         """Which parameters go with divergent transitions, with the energy and with deep trees."""
-        return str(self._diagnosis)
+        return str(self._told()["diagnosis"])
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str:
         """The run on one page: what was found and what to do, tables and pictures. Gives the HTML, and writes it to `path`.
@@ -164,8 +192,8 @@ class Fit(Mapping[str, Array]):
     ) -> xarray.DataTree:
         """The run as ArviZ has it, an `xarray.DataTree`: `posterior`, `sample_stats`, and `warmup_…` where there are such.
 
-        `dims` names the axes of variables (`{"theta": ["school"]}`), `coords` what stands along them, and `observed` the data
-        that go along as `observed_data`.
+        `dims` names the axes of variables (`{"theta": ["school"]}`) where they are not to be called as `fit.dims` has it,
+        `coords` says what stands along axes besides `fit.coords`, and `observed` are the data that go along as `observed_data`.
         """
         try:
             import xarray
@@ -173,14 +201,17 @@ class Fit(Mapping[str, Array]):
             raise ImportError("a DataTree is one of xarray: pip install 'autobatch[arviz]'") from None
         names = {"n_leapfrog": "n_steps", "accept_stat": "acceptance_rate", "stepsize": "step_size", "treedepth": "tree_depth", "divergent": "diverging"}
         deepest = self.settings.get("max_treedepth", 10)
+        called = {**self.dims, **(dims or {})}
+        labels = {**self.coords, **(coords or {})}
 
         def group(arrays: Mapping[str, Array], leading: Sequence[str]) -> xarray.Dataset:
             variables = {}
             for name, value in arrays.items():
-                own = list((dims or {}).get(name, ()))
+                # The size that gives an axis its name may be a variable of the group.
+                own = [f"{name}_dim_{i}" if axis in arrays else axis for i, axis in enumerate(called.get(name, ()))]
                 own += [f"{name}_dim_{i}" for i in range(len(own), value.ndim - len(leading))]
                 variables[name] = (tuple([*leading, *own]), value)
-            along = {k: v for k, v in (coords or {}).items() if any(k in axes for axes, _ in variables.values())}
+            along = {k: v for k, v in labels.items() if any(k in axes for axes, _ in variables.values())}
             made = xarray.Dataset(variables, coords=along)
             if "chain" in leading:
                 made = made.assign_coords(chain=self.chains, draw=np.arange(made.sizes.get("draw", 0)))
@@ -215,11 +246,12 @@ class Fit(Mapping[str, Array]):
 class Handle:
     """A run that goes on while the caller does something else."""
 
-    def __init__(self, run: _autobatch.Run, finish: Callable[[dict[str, Any]], Fit], sizes: tuple[int, int, int, int]) -> None:
-        self._run, self._finish, self._sizes = run, finish, sizes
+    def __init__(self, run: _autobatch.Run, fit: Callable[[dict[str, Any]], Fit], sizes: tuple[int, int, int, int]) -> None:
+        self._run, self._of, self._sizes = run, fit, sizes
         self._made: dict[str, Any] | None = None
         self._raised: BaseException | None = None
         self._fit: Fit | None = None
+        self._began = False
         self._started = time.monotonic()
         self._ended: float | None = None
         self._thread = threading.Thread(target=self._work, name="autobatch", daemon=True)
@@ -260,6 +292,21 @@ class Handle:
         """Ends the run in order: `wait` then gives the draws that all chains have."""
         self._run.abort()
 
+    def draws(self) -> Fit:
+        """The draws that all chains have at this moment but those that failed, as a `Fit` that is not complete; one without
+        variables before the chains start, and when the run is over, all as `wait` gives them.
+
+        They are the first of those of the end, bit for bit. The run goes on meanwhile. Of a store they are those that are on
+        disk, which are some iterations behind.
+        """
+        self._began = self._began or self._run.progress() is not None
+        made = None if self.done else self._run.draws()
+        if made is not None:
+            self._began = True
+            return self._of(made)
+        # Where chains began and are over, what came of them is there soon.
+        return self.wait() if self._began or self.done else self._of(dict(_NOTHING))
+
     @property
     def done(self) -> bool:
         """Whether the run is over."""
@@ -277,10 +324,23 @@ class Handle:
             raise self._raised
         if self._fit is None:
             assert self._made is not None
-            self._fit = self._finish(self._made)
-            for warning in self._fit.warnings:
-                warnings.warn(warning, AutobatchWarning, stacklevel=2 if timeout is not None else 3)
+            self._fit = fit = self._of(self._made)
+            level = 2 if timeout is not None else 3
+            for warning in [*self._made.get("model_warnings", []), *_unknown(self._made, fit), *fit.warnings]:
+                warnings.warn(warning, AutobatchWarning, stacklevel=level)
         return self._fit
+
+
+def _unknown(made: dict[str, Any], fit: Fit) -> list[str]:
+    there = ", ".join(fit.posterior)
+    return [f"keep: there is no variable `{name}`: there is {there}" for name in made.get("unknown", [])]
+
+
+#: A run of which nothing is known yet.
+_NOTHING: dict[str, Any] = dict(
+    posterior={}, sample_stats={}, chains=[], stepsize=[], inv_metric=[], failed=[], complete=False, gradients=0, seconds=0.0,
+    rows=[], table="", warnings=[], diagnosis="", axes={},
+)
 
 
 def _list(name: str, value: Any) -> list[Any]:
@@ -318,6 +378,8 @@ def sample(
     sampler: str | os.PathLike[str] | None = None,
     first_chain: int = 0,
     include_path: Sequence[str | os.PathLike[str]] = (),
+    dims: Mapping[str, Sequence[str]] | None = None,
+    coords: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     callback: Callable[[Handle], None] | None = None,
     blocking: bool = True,
@@ -343,8 +405,11 @@ def sample(
     (`client.get_executor(retries=…)`), MPI, Parsl; the store must be on a file system that all of them have. More keywords are
     `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
 
-    `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once. Ctrl-C
-    ends a run, whose draws are lost; `handle.abort()` keeps them.
+    `dims` names axes of variables and `coords` says what stands along them, for `fit.to_datatree()`; without it axes are called by
+    the text of the model, where that has a name for them: `J` of `vector[J] theta`.
+
+    `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once.
+    `handle.draws()` gives the draws that there are. Ctrl-C ends a run, whose draws are lost; `handle.abort()` keeps them.
     """
     for name, value, least in (("chains", chains, 1), ("warmup", warmup, 0), ("draws", draws, 0), ("thin", thin, 1)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
@@ -388,14 +453,6 @@ def sample(
     used = dict(asked, seed=seed, first_chain=first_chain, chains=chains, warmup=warmup, draws=draws, title=title)
     if stepsize is not None:
         used["stepsize"] = float(stepsize)
-    def finish(made: dict[str, Any]) -> Fit:
-        fit = Fit(made, data, used)
-        for warning in made["model_warnings"]:
-            warnings.warn(warning, AutobatchWarning, stacklevel=3)
-        for name in made["unknown"]:
-            there = ", ".join(fit.posterior)
-            warnings.warn(f"keep: there is no variable `{name}`: there is {there}", AutobatchWarning, stacklevel=3)
-        return fit
 
     if executor is not None:
         if store is None or lanes is not None:
@@ -405,7 +462,8 @@ def sample(
         run.fill()
         return None
     sets = 1 if lane_data is None else max((len(value) for value in lane_data.values() if np.ndim(value)), default=1)
-    return _run(run, finish, (int(chains) * sets, int(warmup), int(draws), int(thin)), progress, callback, blocking)
+    sizes = (int(chains) * sets, int(warmup), int(draws), int(thin))
+    return _run(run, lambda made: Fit(made, data, used, (dims or {}, coords or {})), sizes, progress, callback, blocking)
 
 
 def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> bool:
@@ -447,7 +505,7 @@ def _elsewhere(
 
 def _run(
     run: _autobatch.Run,
-    finish: Callable[[dict[str, Any]], Fit],
+    fit: Callable[[dict[str, Any]], Fit],
     sizes: tuple[int, int, int, int],
     progress: bool | None,
     callback: Callable[[Handle], None] | None,
@@ -455,7 +513,7 @@ def _run(
 ) -> Any:
     # Before the run, so that nothing is left behind where this fails.
     bar = shown(progress if blocking else False)
-    handle = Handle(run, finish, sizes)
+    handle = Handle(run, fit, sizes)
     if not blocking:
         return handle
     try:

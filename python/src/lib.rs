@@ -32,6 +32,7 @@ fn _autobatch(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::Function>()?;
     module.add_class::<density::Density>()?;
     module.add_class::<sampling::Run>()?;
+    module.add_class::<sampling::Worth>()?;
     module.add_function(wrap_pyfunction!(run_command, module)?)?;
     module.add_function(wrap_pyfunction!(sampling::open_store, module)?)?;
     module.add_function(wrap_pyfunction!(page::page, module)?)?;

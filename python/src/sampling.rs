@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use autobatch::program::Terms;
 use autobatch::report::progress::group_row;
-use autobatch::sampler::{Advice, CalibratedQuantity, Draws, Metric, Number, Progress, Samples, Simulator};
-use autobatch::{Array, Options, Sampler};
+use autobatch::sampler::{
+    Advice, CalibratedQuantity, Draws, DrawsUnderWay, Metric, Number, Progress, Samples, Simulator,
+};
+use autobatch::{Array, Options, Sampler, TrapKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,7 +18,7 @@ use crate::errors::{raised, refused};
 use crate::model::{Given, named, warnings};
 use crate::options::Asked;
 use crate::values::{array, to_numpy};
-use crate::watched::watched;
+use crate::watched::{detached, watched};
 
 /// A run of a sampler.
 #[pyclass(frozen)]
@@ -25,6 +27,7 @@ pub(crate) struct Run {
     stop: Arc<AtomicBool>,
     pause: Arc<AtomicBool>,
     progress: Arc<Mutex<Option<Progress>>>,
+    draws: DrawsUnderWay,
     keep: Option<Vec<String>>,
     /// The number of the first chain.
     first: u64,
@@ -80,6 +83,7 @@ impl Run {
         let pause = Arc::new(AtomicBool::new(false));
         let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
         let told = Arc::clone(&progress);
+        let draws = DrawsUnderWay::new();
         let mut sampler = given
             .sampler(options)?
             .chains(job.chains)
@@ -87,6 +91,7 @@ impl Run {
             .draws(job.draws)
             .metric(metric)
             .pause(Arc::clone(&pause))
+            .draws_under_way(&draws)
             .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone()));
         if let Some(path) = job.sampler {
             sampler = sampler.sampler(path);
@@ -120,7 +125,7 @@ impl Run {
         if let Some((first, end)) = job.lanes {
             sampler = sampler.lanes(first..end);
         }
-        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: job.keep, first })
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, draws, keep: job.keep, first })
     }
 
     /// A run that goes on with a store.
@@ -136,16 +141,18 @@ impl Run {
         let pause = Arc::new(AtomicBool::new(false));
         let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
         let told = Arc::clone(&progress);
+        let draws = DrawsUnderWay::new();
         let mut sampler = Sampler::of_store(store)
             .options(options)
             .cancel(Arc::clone(&stop))
             .more_draws(more_draws)
             .pause(Arc::clone(&pause))
+            .draws_under_way(&draws)
             .on_progress(move |now| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.clone()));
         if let Some((first, end)) = lanes {
             sampler = sampler.lanes(first..end);
         }
-        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, keep: None, first: 0 })
+        Ok(Self { sampler: Mutex::new(Some(sampler)), stop, pause, progress, draws, keep: None, first: 0 })
     }
 
     /// Runs the chains, once. Gives what came out as a dictionary.
@@ -167,6 +174,26 @@ impl Run {
         out.set_item("unknown", unknown)?;
         out.set_item("model_warnings", warnings)?;
         Ok(out)
+    }
+
+    /// The draws that all chains have at this moment, as [`run`](Self::run) gives them, with what tells what they are worth in
+    /// the place of that; nothing where no chain runs.
+    fn draws<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let now = detached(py, || self.draws.now())?.map_err(|e| raised(py, &e))?;
+        let Some(mut draws) = now else { return Ok(None) };
+        if let Some(names) = &self.keep
+            && names.iter().any(|name| draws.parameters.contains_key(name))
+        {
+            draws.parameters.retain(|name, _| names.contains(name));
+            if let Some(states) = &mut draws.warmup_states {
+                states.parameters.retain(|name, _| names.contains(name));
+            }
+        }
+        let out = PyDict::new(py);
+        out.set_item("worth", Worth(draws.clone()))?;
+        of_draws(py, &out, draws)?;
+        out.set_item("complete", false)?;
+        Ok(Some(out))
     }
 
     /// Checks model and sampler by simulation, once: with the model's own simulator or another one, so many times, or with what
@@ -269,20 +296,48 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<Number> {
     value.extract::<f64>().map(Number::from)
 }
 
-fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
-    let out = PyDict::new(py);
+/// What draws are worth that were had while a run went on: it is found when it is asked for.
+#[pyclass(frozen)]
+pub(crate) struct Worth(Draws);
+
+#[pymethods]
+impl Worth {
+    /// The rows of the summary, the table, the warnings and the diagnosis.
+    fn told<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let chains = self.0.chains.len();
+        let mut samples = detached(py, || Samples::of_draws(self.0.clone(), chains))?;
+        samples.advise(in_python);
+        let out = PyDict::new(py);
+        tell(&out, &samples)?;
+        Ok(out)
+    }
+}
+
+/// What draws are worth.
+fn tell(out: &Bound<'_, PyDict>, samples: &Samples) -> PyResult<()> {
     let rows: Vec<_> = samples.summary().rows.iter().map(row).collect();
     out.set_item("rows", rows)?;
-    out.set_item("table", samples.summary().to_string())?;
+    let table = samples.data_sets().map_or_else(|| samples.summary().to_string(), |table| table.to_string());
+    out.set_item("table", table)?;
     out.set_item("warnings", samples.warnings().iter().map(ToString::to_string).collect::<Vec<_>>())?;
-    out.set_item("diagnosis", samples.diagnosis().to_string())?;
-    if let Some(table) = samples.data_sets() {
-        out.set_item("table", table.to_string())?;
-    }
-    out.set_item("data_sets", samples.draws().data_sets)?;
-    out.set_item("failed", samples.failed_chains().map(|t| (t.position, t.told())).collect::<Vec<_>>())?;
+    out.set_item("diagnosis", samples.diagnosis().to_string())
+}
+
+fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let out = PyDict::new(py);
+    tell(&out, &samples)?;
     out.set_item("complete", samples.is_complete())?;
-    let draws: Draws = samples.into_draws();
+    of_draws(py, &out, samples.into_draws())?;
+    Ok(out)
+}
+
+fn of_draws(py: Python<'_>, out: &Bound<'_, PyDict>, draws: Draws) -> PyResult<()> {
+    out.set_item("data_sets", draws.data_sets)?;
+    let axes = PyDict::new(py);
+    draws.axes.into_iter().try_for_each(|(name, of)| axes.set_item(name, of))?;
+    out.set_item("axes", axes)?;
+    let failed = draws.traps.iter().filter(|trap| trap.kind != TrapKind::Interrupted);
+    out.set_item("failed", failed.map(|t| (t.position, t.told())).collect::<Vec<_>>())?;
     out.set_item("posterior", arrays(py, draws.parameters)?)?;
     out.set_item("sample_stats", arrays(py, draws.statistics)?)?;
     if let Some(states) = draws.warmup_states {
@@ -295,8 +350,7 @@ fn of_samples(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("chains", draws.chains)?;
     out.set_item("draws", draws.draws)?;
     out.set_item("gradients", draws.gradients)?;
-    out.set_item("seconds", draws.seconds)?;
-    Ok(out)
+    out.set_item("seconds", draws.seconds)
 }
 
 /// The place, the part of the ranks below it, and the ends of the band.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -239,3 +240,83 @@ def test_progress_has_groups_of_chains() -> None:
     handle.abort()
     assert len(progress.groups) == 8 and progress.groups[0].name == "chains 0-1"
     assert 0 <= progress.groups[0].part <= 1 and "/21000" in progress.groups[0].text
+
+
+NOISY = """parameters { vector[2] x; } model { x ~ std_normal(); }
+generated quantities { real noise = normal_rng(x[1], 1); int k = poisson_rng(exp(x[2])); }"""
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_draws_of_a_run_under_way_are_the_first_of_its_draws(tmp_path, stored):
+    store = {"store": tmp_path / "run.zarr"} if stored else {}
+    handle = ab.sample(NOISY, chains=3, warmup=200, draws=40000, seed=4, blocking=False, **store)
+    seen = [handle.draws()]
+    while not handle.done and len(seen) < 400:
+        seen.append(handle.draws())
+        time.sleep(0.02)
+    fit = handle.wait()
+    sizes = [early["x"].shape[1] if early else 0 for early in seen]
+    assert sizes == sorted(sizes) and any(0 < n < 40000 for n in sizes)
+    for early, n in list(zip(seen, sizes))[:: max(1, len(seen) // 8)]:
+        assert early.complete == (n == 40000) and early.failed == []
+        for mine, whole in ((early.posterior, fit.posterior), (early.sample_stats, fit.sample_stats)):
+            assert not mine or list(mine) == list(whole)
+            for name, value in mine.items():
+                assert value.shape == (3, n, *whole[name].shape[2:])
+                np.testing.assert_array_equal(value, whole[name][:, :n], strict=True)
+    last = next(early for early, n in reversed(list(zip(seen, sizes))) if 0 < n < 40000)
+    assert last.summary()["x[1]"]["ess_bulk"] > 0 and "not complete" in repr(last)
+    assert len(seen[0]) == 0 or sizes[0] > 0
+    assert handle.draws() is fit
+
+
+def test_a_callback_may_look_at_the_draws():
+    seen = []
+    fit = ab.sample(NOISY, chains=2, warmup=200, draws=60000, seed=4, keep=["x"], callback=lambda h: seen.append(h.draws()), progress=False)
+    there = [early for early in seen if early and early["x"].shape[1]]
+    assert there and all(list(early) == ["x"] for early in there)
+    n = there[0]["x"].shape[1]
+    np.testing.assert_array_equal(there[0]["x"], fit["x"][:, :n])
+
+
+def test_nothing_is_there_before_chains_start():
+    handle = ab.sample(NOISY, chains=2, warmup=10, draws=10, seed=1, blocking=False)
+    early = handle.draws()
+    assert not early.complete and early.warnings == [] and early.summary().rows == {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(handle.wait()) == 3
+
+
+def _named(text, given, tmp_path, kwargs):
+    own = """model m[n](x: real[n], y: real[n], shared z: real[n]) { -0.5 * dot(x - z, x - z) - 0.5 * dot(y, y) }"""
+    return (
+        ab.sample(text, given, coords={"J": ["a", "b", "c"]}, **kwargs),
+        ab.sample(text, given, store=tmp_path / "run.zarr", **kwargs),
+        ab.sample(text, given, dims={"theta": ["school"]}, **kwargs).to_datatree(coords={"school": [7, 8, 9]}),
+        ab.sample(own, {"z": [0.0, 1.0]}, **kwargs),
+    )
+
+
+def test_axes_are_called_by_the_text_of_the_model(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    text = """data { int J; int K; vector[J] y; } parameters { vector[J] theta; matrix[J, K] b; cov_matrix[K] S; vector[2] u; }
+    model { theta ~ normal(y, 1); to_vector(b) ~ std_normal(); u ~ std_normal(); S ~ inv_wishart(K + 2, identity_matrix(K)); }
+    generated quantities { array[K] real J_of_each; for (k in 1:K) J_of_each[k] = u[1]; }"""
+    given = {"J": 3, "K": 2, "y": [1.0, 2.0, 3.0]}
+    kwargs = dict(chains=2, warmup=30, draws=5, seed=1, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit, stored, renamed, own = _named(text, given, tmp_path, kwargs)
+    posterior = fit.to_datatree(observed=["y"])["posterior"]
+    dims = {name: value.dims[2:] for name, value in posterior.data_vars.items()}
+    assert dims == {"theta": ("J",), "b": ("J", "K"), "S": ("S_dim_0", "S_dim_1"), "u": ("u_dim_0",), "J_of_each": ("K",)}
+    assert posterior["theta"].coords["J"].values.tolist() == ["a", "b", "c"]
+    assert fit.to_datatree(observed=["y"])["observed_data"]["y"].dims == ("J",)
+    assert stored.dims["b"] == ["J", "K"]
+    opened = xarray.open_datatree(tmp_path / "run.zarr", engine="zarr")
+    assert {name: value.dims[2:] for name, value in opened["posterior"].data_vars.items()} == dims
+    assert opened["observed_data"]["y"].dims == ("y_dim_0",) and "J" in opened["observed_data"].data_vars
+    assert fit.to_datatree(observed=["y", "J"])["observed_data"]["y"].dims == ("y_dim_0",)
+    assert renamed["posterior"]["theta"].dims == ("chain", "draw", "school")
+    assert own.dims["x"] == ["n"] and own.dims["y"] == ["n"]

@@ -6,6 +6,7 @@
 #[doc(hidden)]
 pub mod cpu;
 #[doc(hidden)]
+#[cfg_attr(not(feature = "codegen"), path = "no_cuda.rs")]
 pub mod cuda;
 mod generator;
 

@@ -11,6 +11,7 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options, Prints, device}
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
+#[cfg(feature = "bench")]
 use super::bench_args::BenchArgs;
 use super::generated::GenerateArgs;
 use super::init::InitArgs;
@@ -76,6 +77,7 @@ pub(super) enum Command {
     /// Print the program of the language that a Stan program with its data becomes
     Translate(TranslateArgs),
     /// Measure the engines against one another and against other systems
+    #[cfg(feature = "bench")]
     Bench(BenchArgs),
     /// Print a program at a stage of the compiler
     Dump(DumpArgs),

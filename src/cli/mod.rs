@@ -2,8 +2,11 @@
 
 mod advice;
 mod args;
+#[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "bench")]
 mod bench_args;
+#[cfg(feature = "bench")]
 mod bench_studies;
 mod cmdstan;
 mod devices;
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Pathfinder(args) => pathfinder::pathfinder(&args),
         Command::GenerateQuantities(args) => quantities::generate(&args),
         Command::Translate(args) => stan::translate(&args),
+        #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&args),
         Command::Dump(args) => dump::dump(&args),
         Command::Check(args) => texts::check(&args),

@@ -5,11 +5,11 @@
 //! | file | what |
 //! |---|---|
 //! | `job`, `data_sets` | what to sample |
-//! | `model` | the density of a model, and what its data must tell |
+//! | `model`, `axes` | the density of a model, what its data must tell, and what axes are called |
 //! | `method`, `settings` | a sampler with its chain, and what can be set of them |
 //! | `driver` | the program that joins them |
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
-//! | `draws`, `parameters`, `failed` | what came out |
+//! | `draws`, `parameters`, `failed`, `under_way` | what came out, and what there is while they run |
 //! | `pooled` | warmup in which all chains learn together |
 //! | `planned`, `resumed`, `stored`, `layout`, `writer`, `stored_draws` | runs whose draws go to a store, and that go on |
 //!
@@ -21,6 +21,7 @@
 //! The density that a sampler gets is an attempt: where the model's traps, it gives NaN, and the sampler rejects the
 //! point.
 
+mod axes;
 mod data_sets;
 mod draws;
 mod driver;
@@ -37,6 +38,7 @@ mod resumed;
 mod settings;
 mod stored;
 mod stored_draws;
+mod under_way;
 mod watch;
 mod writer;
 
@@ -46,13 +48,15 @@ use std::time::Instant;
 use indexmap::IndexMap;
 
 use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
-use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Program, Results};
+use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Prints, Program, Results};
 use crate::program::{budget, refuse};
-use crate::run::TrapKind;
+use crate::run::{Caught, Stats, Trap, TrapKind};
 use crate::store::BlockStates;
 use crate::types::{Array, Type};
 
+pub use axes::Axes;
 pub use data_sets::DataSets;
+use draws::Recorded;
 pub use draws::{ChainDraws, Draws, WarmupStates};
 use driver::Driver;
 pub use failed::FailedDraws;
@@ -74,6 +78,7 @@ pub use settings::{
 };
 pub use stored::{StoredRun, Warn};
 pub use stored_draws::{StoredDraws, StoredProgress};
+pub use under_way::DrawsUnderWay;
 use watch::Iterations;
 pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};
 
@@ -105,6 +110,8 @@ pub struct Sampling {
     renamed: Option<Vec<(String, String)>>,
     /// What there is of draws whose `parameters` fail.
     lesser: Lesser,
+    /// What the axes of parameters and data are called.
+    axes: IndexMap<String, Axes>,
 }
 
 impl Sampling {
@@ -120,6 +127,7 @@ impl Sampling {
         let model = job.model.program_varying(&own)?;
         let density = model::density_varying(&model, &job.model.name(), &own)?;
         let functions = [density.name(), PARAMETERS];
+        let axes = axes::of(&job.model, &model, &density)?;
         let data_sets = job.data_sets.as_ref().map(|sets| sets.fitted(job.chains, &model, &functions)).transpose()?;
         let data = read_data(&density)?;
         let has_parameters = model.functions().any(|name| name == PARAMETERS);
@@ -167,6 +175,7 @@ impl Sampling {
             superchains,
             resumes: job.resumes,
             renamed,
+            axes,
             lesser: if job.data_sets.is_some() { Lesser::of_program(false) } else { Lesser::new(&job.model, false) },
         })
     }
@@ -308,6 +317,8 @@ impl Sampling {
         let bound = self.bound(options)?;
         let parameters = self.bytes_of_parameters(&bound, options)?;
         let mut draws = self.run_bound(&bound, parameters, options, observer)?;
+        // Its copies of the data are not needed beside those of what follows.
+        drop(bound);
         if self.model.functions().any(|name| name == PARAMETERS) {
             if draws.each_chain.is_empty() {
                 self.constrain(&mut draws, options)?;
@@ -345,6 +356,13 @@ impl Sampling {
             if observer.watches() {
                 scope.spawn(|| watch::watch(&|| recorder.states(), self.iterations(), observer, &{ done }));
             }
+            let _answered = observer.asks().map(|asks| {
+                let (answered, questions) = asks.of_chains();
+                let now = || self.so_far(&recorder, start.elapsed().as_secs_f64(), options);
+                // Who has asked and went away wants no answer.
+                scope.spawn(move || questions.iter().for_each(|question| drop(question.send(now()))));
+                answered
+            });
             let run = |bound: &Bound| bound.run_within(&budget, options, &recorder);
             let results = if self.pools() { self.run_waves(bound, &recorder, &run, options) } else { run(bound) };
             drop(running);
@@ -370,6 +388,40 @@ impl Sampling {
             let message = format!("the sampler emitted {found} draws in chain {chain}, where {wanted} were asked for");
             return Err(Error::new(ErrorKind::Program, message));
         }
+        let (traps, rejected, stats) =
+            (draws::with_failures(results), results.caught().to_vec(), results.stats().clone());
+        let told = Told { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats };
+        Ok(self.drawn(&recorded, (chains, draws), told))
+    }
+
+    /// What all chains have that go on, but those that trapped.
+    fn so_far(&self, recorder: &Recorder<'_>, seconds: f64, options: &Options) -> Result<Draws, Error> {
+        let reached = Reached::of(&recorder.states(), &self.iterations()).after(seconds);
+        let rejected_after_warmup = recorder.rejected_after_warmup();
+        let (recorded, chains, draws) = recorder.so_far();
+        let told = Told {
+            reached,
+            traps: recorded.chains.iter().filter_map(|chain| chain.trap.clone()).collect(),
+            rejected: rejected_after_warmup.clone(),
+            rejected_after_warmup,
+            each_chain: vec![],
+            seconds,
+            stats: Stats::default(),
+        };
+        let mut draws = self.drawn(&recorded, (chains, draws), told);
+        drop(recorded);
+        if self.has_parameters() {
+            // What these print is printed at the end, and they leave the cores to the chains.
+            let mut options = options.clone().threads(1);
+            options.prints = Prints::default();
+            self.constrain(&mut draws, &options)?;
+        }
+        Ok(draws)
+    }
+
+    /// So many draws of these chains, their states unconstrained, as `q`.
+    fn drawn(&self, recorded: &Recorded, (chains, draws): (Vec<usize>, usize), told: Told) -> Draws {
+        let Told { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats } = told;
         let adapted = chains.iter().filter_map(|c| {
             let chain = &recorded.chains[*c];
             number(&recorded.adapted, chain.adapted.as_ref()?, STEPSIZE)
@@ -383,10 +435,11 @@ impl Sampling {
             let q = statistics.shift_remove(Q).expect("it has the fields of a draw");
             WarmupStates { parameters: IndexMap::from([(Q.to_owned(), q)]), statistics, states }
         });
-        Ok(Draws {
+        Draws {
             parameters: IndexMap::from([(Q.to_owned(), q)]),
             warmup_states,
             each_chain,
+            axes: self.axes.clone(),
             metric: self.metric,
             inv_metrics: chains.iter().filter_map(|c| recorded.inv_metric(*c)).collect(),
             chain_seconds: chains.iter().map(|c| recorded.chains[*c].seconds()).collect(),
@@ -397,8 +450,8 @@ impl Sampling {
             asked: self.kept(),
             reached,
             failed: None,
-            traps: draws::with_failures(results),
-            rejected: results.caught().to_vec(),
+            traps,
+            rejected,
             rejected_after_warmup,
             gradients: recorded.gradients(),
             max_treedepth: self.method.max_treedepth(),
@@ -410,9 +463,20 @@ impl Sampling {
             superchains: self.superchains,
             data_sets: self.data_sets().map(|sets| (sets, self.chains / sets)),
             seconds,
-            stats: results.stats().clone(),
-        })
+            stats,
+        }
     }
+}
+
+/// What is told of a run beside its records.
+struct Told {
+    reached: Reached,
+    traps: Vec<Trap>,
+    rejected: Vec<Caught>,
+    rejected_after_warmup: Vec<Caught>,
+    each_chain: Vec<ChainDraws>,
+    seconds: f64,
+    stats: Stats,
 }
 
 /// Each row so many times, one after the other.

@@ -153,3 +153,28 @@ impl From<BackendError> for Error {
         Error::new(kind, error.to_string())
     }
 }
+
+#[cfg(test)]
+#[cfg(not(feature = "codegen"))]
+mod tests {
+    use crate::program::{Codegen, ErrorKind, Inputs, Options, Program, device};
+
+    #[test]
+    fn what_is_not_built_in_is_told_and_what_is_runs() {
+        let program = Program::compile("pub fn main(x: real) -> real { 2.0 * x }").expect("it compiles");
+        let function = program.function("main").expect("it is there");
+        let run = |options: Options| function.run(&Inputs::new().lane("x", vec![1.0, 2.0]), &options);
+        assert_eq!(
+            run(Options::default()).expect("it runs").output("result").expect("a result").as_real(),
+            Some(&[2.0, 4.0][..])
+        );
+        let error = run(Options::default().codegen(Codegen::Cc)).expect_err("no code");
+        assert_eq!(error.kind(), ErrorKind::Codegen);
+        assert!(
+            error.to_string().contains("--codegen off") && error.to_string().contains("feature `codegen`"),
+            "{error}"
+        );
+        let error = run(Options::default().backend(device("cuda").expect("a name"))).expect_err("no GPU");
+        assert!(error.to_string().contains("leave --device out"), "{error}");
+    }
+}

@@ -353,6 +353,19 @@ impl Function<'_> {
         &self.signature
     }
 
+    /// What it gives, by name, and what the axes of each are called, those of lanes aside: dimensions of the function.
+    pub(crate) fn output_axes(&self) -> Vec<(String, Vec<Option<String>>)> {
+        hir_to_cfg::output_axes(&self.program.hir, self.entry)
+    }
+    /// What it takes, by name, and what the axes of each are called.
+    pub(crate) fn input_axes(&self) -> Vec<(String, Vec<Option<String>>)> {
+        let Signature { ports, dims, .. } = &self.signature;
+        let called = |port: &SignaturePort| {
+            port.extents.iter().map(|extent| extent.alone().map(|id| dims[id].clone())).collect()
+        };
+        ports.iter().map(|port| (port.name.clone(), called(port))).collect()
+    }
+
     /// The names of the fields of the struct that it gives; none where it gives something else.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         let ret = self.program.hir.fns[self.entry].as_ref().map(|function| &function.ret);

@@ -340,6 +340,11 @@ impl StanModel {
         outputs.filter(|(field, name)| field != name)
     }
 
+    /// What the axes of variables are called, data included, by the data that are their extents: `J` of `vector[J] theta`.
+    pub fn axes(&self) -> &IndexMap<String, Vec<Option<String>>> {
+        &self.origin.translation.axes
+    }
+
     /// What was found that is probably not meant, and the texts that it is about.
     pub fn warnings(&self) -> (&[Diagnostic], &SourceMap) {
         (&self.warnings, &self.origin.sources)

@@ -6,6 +6,7 @@ pub mod checks;
 pub mod data_sets;
 pub mod diagnosis;
 pub mod failed;
+#[cfg(feature = "cli")]
 pub mod page;
 pub mod progress;
 pub mod quantities;
@@ -23,6 +24,7 @@ pub use checks::{CheckResult, Checks, Verdict};
 pub use data_sets::{DataSetsRow, DataSetsSummary};
 pub use diagnosis::{Diagnosis, Suspect};
 pub use failed::failed_draws;
+#[cfg(feature = "cli")]
 pub use page::RunPage;
 pub use quantities::{aligned, quantity_table};
 pub use render::render;

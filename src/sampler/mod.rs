@@ -19,7 +19,9 @@ use crate::program::io::{Data, NamedValues};
 use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, StanSets, Terms};
 use crate::types::Array;
 
-pub use crate::mcmc::sampling::{ChainGroup, Draws, FailedDraws, Metric, Number, Reached, Setting};
+pub use crate::mcmc::sampling::{
+    Axes, ChainGroup, Draws, DrawsUnderWay, FailedDraws, Metric, Number, Reached, Setting,
+};
 pub use crate::program::Arrays;
 pub use crate::report::{Advice, CalibratedQuantity, Calibration, DataSetsRow, DataSetsSummary, Diagnosis, RankPoint};
 pub use crate::report::{SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
@@ -76,6 +78,7 @@ pub struct Sampler {
     options: Options,
     progress: Option<Callback>,
     pause: Option<Arc<AtomicBool>>,
+    under_way: Option<DrawsUnderWay>,
     store: Option<PathBuf>,
     keep: Option<Vec<String>>,
     lanes: Option<std::ops::Range<usize>>,
@@ -166,6 +169,7 @@ impl Sampler {
             options: Options::default(),
             progress: None,
             pause: None,
+            under_way: None,
             store: None,
             keep: None,
             lanes: None,
@@ -342,6 +346,13 @@ impl Sampler {
     #[must_use]
     pub fn pause(mut self, flag: Arc<AtomicBool>) -> Self {
         self.pause = Some(flag);
+        self
+    }
+
+    /// Gives the draws to who asks for them while chains run.
+    #[must_use]
+    pub fn draws_under_way(mut self, asks: &DrawsUnderWay) -> Self {
+        self.under_way = Some(asks.clone());
         self
     }
 
@@ -558,6 +569,7 @@ struct Told<'a> {
     callback: Option<&'a Callback>,
     pause: Option<&'a AtomicBool>,
     stop: Option<&'a AtomicBool>,
+    under_way: Option<&'a DrawsUnderWay>,
     draws: AtomicUsize,
     all_draws: usize,
     reached: Mutex<Reached>,
@@ -569,7 +581,8 @@ impl<'a> Told<'a> {
         let all_draws = chains.saturating_mul(kept);
         let callback = sampler.progress.as_ref();
         let (pause, stop) = (sampler.pause.as_deref(), sampler.options.settings.stop.as_deref());
-        Self { callback, pause, stop, draws: AtomicUsize::new(draws), all_draws, reached: Mutex::default() }
+        let (under_way, draws, reached) = (sampler.under_way.as_ref(), AtomicUsize::new(draws), Mutex::default());
+        Self { callback, pause, stop, under_way, draws, all_draws, reached }
     }
 
     fn tell(&self, draws: usize, reached: Reached) {
@@ -591,6 +604,10 @@ impl Observer for Told<'_> {
 
     fn watches(&self) -> bool {
         self.callback.is_some()
+    }
+
+    fn asks(&self) -> Option<&DrawsUnderWay> {
+        self.under_way
     }
 
     fn between(&self) {

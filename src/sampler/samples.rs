@@ -20,6 +20,11 @@ impl Samples {
         Self { draws, summary, chains }
     }
 
+    /// Of draws that were had from a run of so many chains while it went on.
+    pub fn of_draws(draws: Draws, chains: usize) -> Self {
+        Self { summary: Summary::of_draws(&draws), draws, chains }
+    }
+
     /// The parameters of the model, chain × draw × event shape: the fields of what its `parameters` gives, or the
     /// unconstrained state `q`.
     pub fn parameters(&self) -> Arrays<'_> {

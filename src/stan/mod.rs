@@ -9,6 +9,7 @@
 //! What depends on data alone is computed while the program is translated; what is left is straight code, comprehensions
 //! and loops over numbers that are known. So everything below the syntax is shared with the language.
 
+mod axes;
 pub mod check;
 mod data;
 mod elems;

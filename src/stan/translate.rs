@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
+use super::axes;
 use super::check::Checked;
 use super::data::Given;
 use super::emit::{Emitter, Line, WORDS, simplified};
@@ -72,6 +73,8 @@ pub struct Translation {
     pub outputs: Vec<Output>,
     /// Lines that the program prints before it has parameters: of its data alone.
     pub printed: Vec<String>,
+    /// What the axes of variables are called, data included.
+    pub axes: IndexMap<String, Vec<Option<String>>>,
 }
 
 /// Translates a program that was checked.
@@ -187,7 +190,7 @@ fn run(
     lines.extend(more);
     tables.extend(more_tables);
     let (text, lines) = joined(&lines);
-    Ok(Translation { text, lines, tables, dimension, outputs, printed })
+    Ok(Translation { text, lines, tables, dimension, outputs, printed, axes: axes::of(program) })
 }
 
 /// What both functions ask.

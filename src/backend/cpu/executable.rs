@@ -24,6 +24,8 @@ impl Backend for Cpu {
         let beside = |form| Box::new(Beside::new(program.clone(), form, how.precision));
         let code = match (&program, how.generate) {
             (_, Generate::Never) => Made::Nothing,
+            // Where there is no compiler to come, none is looked for.
+            (_, Generate::Beside) if !cfg!(feature = "codegen") => Made::Nothing,
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
             (_, Generate::Beside) => {

@@ -15,6 +15,7 @@ mod scope;
 mod ssa;
 mod takes;
 #[cfg(test)]
+#[cfg(feature = "codegen")]
 mod tests;
 mod text;
 mod tiles;

@@ -49,7 +49,7 @@ mod value;
 mod walk;
 
 pub use ragged::Padding;
-pub use signature::{Shapes, Signature, SignaturePort, Told, entry_signature, output_dims};
+pub use signature::{Shapes, Signature, SignaturePort, Told, entry_signature, output_axes, output_dims};
 pub use specialised::Specialised;
 
 use crate::base::stack::on_large_stack;

@@ -125,6 +125,20 @@ pub fn output_dims(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<Di
     dims.collect()
 }
 
+/// For each output of an entry, in order, its name and what its axes are called: dimensions of the function, where an extent is
+/// one.
+pub fn output_axes(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<String>>)> {
+    let f = program.function(entry);
+    let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
+    let name = if matches!(f.ret, Ty::Struct(..)) { "" } else { "result" };
+    let mut found = Vec::new();
+    if split(program, &f.ret, &identity, name, &mut found).is_err() {
+        return Vec::new();
+    }
+    let called = |d: &Dim| d.alone().map(|id| f.dims[id].clone());
+    found.into_iter().map(|(name, _, extents)| (name, extents.iter().map(called).collect())).collect()
+}
+
 type Split = Vec<(String, DType, Vec<Dim>)>;
 
 /// Splits a type into its leaves; `args` are the values of the dimension parameters that it is written over.

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::records::{Chain, number};
-use super::{FailedDraws, Metric, Reached, Setting};
+use super::{Axes, FailedDraws, Metric, Reached, Setting};
 use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, ITERATION, N_LEAPFROG, Q, STEPSIZE};
 use crate::parts::Stream;
 use crate::program::Results;
@@ -22,6 +22,9 @@ pub struct Draws {
     pub parameters: IndexMap<String, Array>,
     /// The other fields of the sampler's records, chain × draw: `lp`, `accept_stat`, `stepsize`, …
     pub statistics: IndexMap<String, Array>,
+    /// What the axes of parameters behind those of chains and draws are called, and those of data, where the model tells:
+    /// `J` of `theta: real[J]`.
+    pub axes: IndexMap<String, Axes>,
     /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and,
     /// when the run was stopped, those that had made so few draws that more are kept without them.
     pub chains: Vec<usize>,
@@ -142,6 +145,7 @@ impl Draws {
         Draws {
             parameters: arrays(&self.parameters),
             statistics: arrays(&self.statistics),
+            axes: self.axes.clone(),
             chains: self.chains[rows.clone()].to_vec(),
             warmup_states: self.warmup_states.as_ref().map(|states| WarmupStates {
                 parameters: arrays(&states.parameters),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use super::parameters::Phase;
-use super::{Metric, Sampling};
+use super::{Axes, Metric, Sampling, axes};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, DRAW, ENERGY, LP, N_LEAPFROG, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::store::{RunStore, StoredArray, StoredElement, coordinate};
@@ -112,8 +112,13 @@ impl Sampling {
             StoredArray::of_draws((group, name), StoredElement::of(ty, plan.single), sizes, event, block)
         };
         let kept = made.iter().filter(|(name, _)| keeps(plan.keep.as_deref(), name) || !has_parameters);
-        let posterior =
-            kept.map(|(name, array)| stored("posterior", name, array.ty().dtype, &array.shape[2..])).collect();
+        let posterior = kept.map(|(name, array)| {
+            let mut of = stored("posterior", name, array.ty().dtype, &array.shape[2..]);
+            of.axes.truncate(2);
+            of.axes.extend(axes::names(name, self.axes.get(name), array.shape.len() - 2));
+            of
+        });
+        let posterior = posterior.collect();
         let streams = &bound.compiled().units.globals.streams;
         let draw = streams.values().find(|stream| stream.name == DRAW.name);
         let fields = draw.map(|draw| &draw.fields[..]).unwrap_or_default();
@@ -159,7 +164,7 @@ impl Sampling {
         &self,
         store: &mut RunStore,
         layout: &Layout,
-        data: &IndexMap<String, (Array, Vec<String>)>,
+        data: &IndexMap<String, (Array, bool)>,
     ) -> Result<(), Error> {
         let of_draws = self.of_draws(layout);
         let plan = store.plan();
@@ -184,9 +189,15 @@ impl Sampling {
         if let Some(sets) = plan.data_sets {
             whole.push(coordinate("observed_data", DATA_SET, (0..sets as i64).collect()));
         }
-        for (name, (array, axes)) in data {
+        for (name, (array, is_of_set)) in data {
+            // The size that gives an axis its name is a datum, too, and has that name in this group.
+            let own = |axes: &Axes| axes.iter().all(|axis| axis.as_ref().is_none_or(|axis| !data.contains_key(axis)));
+            let told = self.axes.get(name).filter(|axes| own(axes));
+            let of_set = is_of_set.then(|| DATA_SET.to_owned());
+            let inner = axes::names(name, told, array.shape.len().saturating_sub(usize::from(*is_of_set)));
+            let axes: Vec<String> = of_set.into_iter().chain(inner).collect();
             let element = StoredElement::of(array.ty().dtype, false);
-            let of = StoredArray::whole(format!("observed_data/{name}"), array, element, axes.clone());
+            let of = StoredArray::whole(format!("observed_data/{name}"), array, element, axes);
             whole.push((of, array.clone()));
         }
         whole.iter().try_for_each(|(of, values)| store.put_whole(of, values))?;

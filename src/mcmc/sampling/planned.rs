@@ -8,7 +8,6 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::data_sets::DataSets;
-use super::layout::DATA_SET;
 use super::method::Method;
 use super::settings::{CHECKPOINT_EVERY, Number};
 use super::{Job, Metric, ModelSource, SamplerSettings, Sampling};
@@ -211,11 +210,6 @@ fn copies(folder: &str, main: &Path, sources: &SourceMap, files: &mut PlanFiles)
     (name(&main), folders.into_iter().map(|folder| folder.display().to_string()).collect())
 }
 
-/// The names of so many axes of an array.
-fn own_axes(name: &str, axes: usize) -> Vec<String> {
-    (0..axes).map(|axis| format!("{name}_dim_{axis}")).collect()
-}
-
 /// A path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -345,18 +339,13 @@ impl PlannedJob {
         Ok(dims.fold(inputs, |inputs, (name, number)| inputs.dimension(name, *number)))
     }
 
-    /// The data as arrays, as far as they are such, each with the names of its axes.
-    pub fn observed(&self) -> IndexMap<String, (Array, Vec<String>)> {
-        let shared = self.observed_of_all().into_iter().map(|(name, array)| {
-            let axes = own_axes(&name, array.shape.len());
-            (name, (array, axes))
-        });
-        let mut all: IndexMap<_, _> = shared.collect();
+    /// The data as arrays, as far as they are such, each with whether it has an axis over data sets before its own.
+    pub fn observed(&self) -> IndexMap<String, (Array, bool)> {
+        let mut all: IndexMap<_, _> =
+            self.observed_of_all().into_iter().map(|(name, array)| (name, (array, false))).collect();
         for (name, data) in self.lane_data.iter().flat_map(NamedValues::iter) {
             if let Ok(array) = data.to_array(name, data.guess_type()) {
-                let of_set = own_axes(name, array.shape.len().saturating_sub(1));
-                let axes = std::iter::once(DATA_SET.to_owned()).chain(of_set).collect();
-                all.insert(name.to_owned(), (array, axes));
+                all.insert(name.to_owned(), (array, true));
             }
         }
         all

@@ -1,5 +1,6 @@
 //! The records of chains, as they come.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ pub(super) struct Chain {
     /// The last state, and the draws and states of warmup that were made before it.
     checkpoint: Option<(Vec<u64>, (usize, usize))>,
     /// Why it ended before its end.
-    trap: Option<Trap>,
+    pub(super) trap: Option<Trap>,
     /// Of its draws, as they come.
     divergent: u64,
     gradients_of_draws: u64,
@@ -146,6 +147,20 @@ impl Chain {
         (since(self.started, self.warm), since(self.warm, self.finished))
     }
 
+    /// All but draws and states of warmup, which are many.
+    fn without_rows(&self) -> Self {
+        let Self { adapted, progress, trap, .. } = self;
+        Self {
+            adapted: adapted.clone(),
+            progress: progress.clone(),
+            trap: trap.clone(),
+            warm: self.warm,
+            started: self.started,
+            finished: self.finished,
+            ..Self::default()
+        }
+    }
+
     /// Adds a draw, one of at most so many; `keeps`: whether they stay here.
     fn add(&mut self, record: &dyn Record, places: Places, (most, keeps): (usize, bool)) {
         record.append_words(&mut self.words);
@@ -161,6 +176,15 @@ impl Chain {
             self.finished = Some(Instant::now());
         }
     }
+}
+
+/// Words of a chain that are copied while it waits, half a MiB.
+const PIECE: usize = 1 << 16;
+
+/// Copies so many words, a piece at a time.
+fn copy_in_pieces(to: &mut Vec<u64>, words: usize, copy: impl Fn(Range<usize>, &mut Vec<u64>)) {
+    to.reserve_exact(words);
+    (0..words).step_by(PIECE).for_each(|at| copy(at..words.min(at + PIECE), to));
 }
 
 /// The stream of these records, which must have all their fields.
@@ -383,10 +407,41 @@ impl<'a> Recorder<'a> {
         Some(if fields[f].1.dtype == DType::Real { f64::from_bits(word) } else { word as i64 as f64 })
     }
 
-    pub(super) fn finish(self) -> Recorded {
+    /// A copy of what all chains have but those that trapped: the records, the numbers of these chains, and so many draws of
+    /// each.
+    pub(super) fn so_far(&self) -> (Recorded, Vec<usize>, usize) {
+        let locked = |chain: usize| self.chains[chain].lock().expect("no emit panics while it holds the lock");
+        let there: Vec<(usize, usize)> = (0..self.chains.len())
+            .filter_map(|number| {
+                let chain = locked(number);
+                chain.trap.is_none().then_some((number, chain.draws))
+            })
+            .collect();
+        let draws = there.iter().map(|(_, draws)| *draws).min().unwrap_or(0);
+        let words = draws * self.row_words();
+        let mut copies: Vec<Chain> = (0..self.chains.len()).map(|number| locked(number).without_rows()).collect();
+        for (number, _) in &there {
+            let copy = &mut copies[*number];
+            copy.draws = draws;
+            // Records stay where they are, and others come behind them.
+            let of_warmup = locked(*number).of_warmup.len();
+            copy_in_pieces(&mut copy.words, words, |at, to| to.extend_from_slice(&locked(*number).words[at]));
+            let states = |at, to: &mut Vec<u64>| to.extend_from_slice(&locked(*number).of_warmup[at]);
+            copy_in_pieces(&mut copy.of_warmup, of_warmup, states);
+        }
+        (self.recorded(copies), there.into_iter().map(|(number, _)| number).collect(), draws)
+    }
+
+    pub(super) fn finish(mut self) -> Recorded {
+        let chains = std::mem::take(&mut self.chains).into_iter();
+        let chains = chains.map(|chain| chain.into_inner().expect("no emit panics while it holds the lock"));
+        self.recorded(chains)
+    }
+
+    /// The records of chains that have come so far.
+    fn recorded(&self, chains: impl IntoIterator<Item = Chain>) -> Recorded {
         let now = Instant::now();
-        let chains = self.chains.into_iter().map(|chain| {
-            let mut chain = chain.into_inner().expect("no emit panics while it holds the lock");
+        let chains = chains.into_iter().map(|mut chain| {
             // What was stopped has come so far.
             if chain.started.is_some() {
                 chain.warm.get_or_insert(now);

@@ -59,7 +59,7 @@ impl Sampling {
     pub fn run_into(
         &self,
         (store, chains): (&mut RunStore, Range<usize>),
-        data: &IndexMap<String, (Array, Vec<String>)>,
+        data: &IndexMap<String, (Array, bool)>,
         options: &Options,
         (observer, warn): (&dyn Observer, Warn<'_>),
     ) -> Result<StoredRun, Error> {
@@ -97,6 +97,7 @@ impl Sampling {
         let blocks = blocks.into_iter().zip(states).map(|(block, states)| StoredBlock::new(block, states)).collect();
         let (sampling, store, recorder, first) = (self, &*store, &recorder, chains.start);
         let writer = Writer { sampling, store, layout, first, blocks, recorder, options: &options, stop: &stop };
+        let _answered = observer.asks().map(|asks| asks.of_store(store));
         let (results, written) = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
             if observer.watches() {

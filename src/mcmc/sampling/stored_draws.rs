@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::layout::{PARAMETERS_FAILED, REACHED_DEPTH, own_name};
 use super::method::Method;
-use super::{Draws, FailedDraws, Job, Reached, WarmupStates};
+use super::{Axes, Draws, FailedDraws, Job, Reached, WarmupStates};
 use crate::mcmc::protocol::N_LEAPFROG;
 use crate::program::Error;
 use crate::run::{Stats, Trap};
@@ -87,6 +87,7 @@ impl StoredDraws {
         let draws = Draws {
             parameters: IndexMap::new(),
             statistics,
+            axes: axes_of(store),
             warmup_states: Self::warmup_states(store, &chains)?,
             each_chain: vec![],
             draws: count,
@@ -177,6 +178,17 @@ fn of_group<'a>(store: &'a RunStore, group: &'a str) -> impl Iterator<Item = (&'
         let (of, name) = array.path.split_once('/')?;
         (of == group).then_some((name, array))
     })
+}
+
+/// What the axes of parameters are called, where they have names of their own.
+fn axes_of(store: &RunStore) -> IndexMap<String, Axes> {
+    let of = |(name, array): (&str, &StoredArray)| {
+        let known =
+            |(axis, called): (usize, &String)| Some(called.clone()).filter(|c| *c != format!("{name}_dim_{axis}"));
+        let axes: Axes = array.axes.iter().skip(2).enumerate().map(known).collect();
+        axes.iter().any(Option::is_some).then(|| (name.to_owned(), axes))
+    };
+    of_group(store, "posterior").filter_map(of).collect()
 }
 
 /// Of draws that failed those that lack a variable: it is NaN there, in all its elements.

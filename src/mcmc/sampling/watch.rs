@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::DrawsUnderWay;
+
 /// How often chains are looked at; more than so many are looked at less often, since each look takes their locks.
 const EVERY: Duration = Duration::from_millis(250);
 const FEW: usize = 1000;
@@ -34,6 +36,10 @@ pub trait Observer: Sync {
     fn between(&self) {}
     /// Some times a second, of many chains once: how far the chains are.
     fn moved(&self, _reached: &Reached) {}
+    /// Who asks for the draws meanwhile.
+    fn asks(&self) -> Option<&DrawsUnderWay> {
+        None
+    }
     /// A chain that holds up the others, once for each.
     fn slow(&self, _chain: &SlowChain) {}
     /// The run is over, and the chains are so far.

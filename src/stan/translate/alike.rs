@@ -276,6 +276,7 @@ mod tests {
             dimension: 1,
             outputs: vec![],
             printed: vec![],
+            axes: IndexMap::new(),
         }
     }
 

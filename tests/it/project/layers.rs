@@ -64,7 +64,10 @@ fn is_module(file: &Path) -> bool {
     let above = ["mod.rs", "lib.rs", "main.rs"].map(|module| folder.join(module));
     let names = |module: &PathBuf| {
         let text = std::fs::read_to_string(module).unwrap_or_default();
-        text.lines().any(|line| line.split("mod ").nth(1).is_some_and(|rest| first_word(rest) == name))
+        let by_path = format!("path = \"{name}.rs\"");
+        text.lines().any(|line| {
+            line.contains(&by_path) || line.split("mod ").nth(1).is_some_and(|rest| first_word(rest) == name)
+        })
     };
     matches!(&*name, "lib" | "main")
         || place.join("Cargo.toml").exists()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
 use autobatch::report::Advice;
-use autobatch::sampler::{Metric, Samples};
+use autobatch::sampler::{DrawsUnderWay, Metric, Samples};
 use autobatch::types::{Array, DType};
 use autobatch::{Options, Sampler, Schedule};
 
@@ -220,4 +220,59 @@ fn a_run_in_a_store_goes_on() {
     same(&Sampler::of_store(&path).more_draws(10).threads(1).run().unwrap(), &sampler().draws(30).run().unwrap());
     let said = sampler().store(&path).run().unwrap_err();
     assert!(said.to_string().contains("is there already"), "{said}");
+}
+
+/// A text of the language with a random quantity of each draw, so that draws have streams of their own.
+const WITH_NOISE: &str = "
+    pub fn log_density(q: real[2]) -> real { -0.5 * dot(q, q) }
+    pub struct Parameters { x: real[2], noise: real }
+    pub fn parameters(q: real[2]) -> Parameters { Parameters { x: q, noise: normal_rng(q[0], 1.0) } }";
+
+#[test]
+fn draws_under_way_are_the_first_of_those_at_the_end() {
+    let folder = Folder::new("under-way");
+    let plain = || Sampler::of_source(WITH_NOISE).chains(3).warmup(200).draws(3000).seed(3);
+    for sampler in [plain(), plain().set("save_warmup", true), plain().store(folder.0.join("run.zarr"))] {
+        let draws = DrawsUnderWay::new();
+        assert!(draws.now().expect("nobody has any").is_none());
+        let pause = Arc::new(AtomicBool::new(false));
+        let (holds, reached) = (Arc::clone(&pause), AtomicUsize::new(0));
+        // The chains wait at a third of their draws until somebody has looked.
+        let sampler = sampler.draws_under_way(&draws).pause(Arc::clone(&pause)).on_progress(move |now| {
+            if now.draws * 3 > now.all_draws && reached.fetch_add(1, Ordering::Relaxed) == 0 {
+                holds.store(true, Ordering::Relaxed);
+            }
+        });
+        let (seen, samples) = std::thread::scope(|scope| {
+            let run = scope.spawn(|| sampler.run());
+            let mut seen = vec![];
+            while !run.is_finished() {
+                seen.extend(draws.now().expect("they can be had"));
+                if pause.load(Ordering::Relaxed) && seen.last().is_some_and(|last| last.draws > 0) {
+                    pause.store(false, Ordering::Relaxed);
+                }
+            }
+            (seen, run.join().expect("nothing panics").expect("it runs"))
+        });
+        assert!(samples.is_complete() && draws.now().expect("nobody has any").is_none());
+        assert!(seen.iter().any(|seen| (1..3000).contains(&seen.draws)), "somebody looked while it went on");
+        let whole = samples.draws();
+        for early in seen {
+            assert_eq!((early.chains, early.asked), (vec![0, 1, 2], 3000));
+            let parts = [(&early.parameters, &whole.parameters), (&early.statistics, &whole.statistics)];
+            for (name, part, whole) in
+                parts.iter().flat_map(|(e, w)| e.iter().map(|(name, part)| (name, part, &w[name])))
+            {
+                assert_eq!((part.shape[1], &part.shape[2..]), (early.draws, &whole.shape[2..]), "{name}");
+                let each = |of: &Array| of.shape[2..].iter().product::<usize>();
+                for chain in 0..3 {
+                    let row = |of: &Array| {
+                        let start = chain * of.shape[1] * each(of);
+                        (start..start + early.draws * each(of)).map(|i| of.get(i)).collect::<Vec<_>>()
+                    };
+                    assert_eq!(row(part), row(whole), "{name} of chain {chain}");
+                }
+            }
+        }
+    }
 }

@@ -24,8 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::cache::Key;
-use super::compiler::{CodegenError, Compiler};
+use super::compiler::{CodegenError, Compiler, Key};
 use super::{Code, Native};
 use crate::backend::{Form, Units};
 use crate::run::CodeStats;

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::backend::cpu::codegen::cache::{Cache, Key, digest, why_unsafe};
+pub(super) use crate::backend::cpu::codegen::cache::Key;
+use crate::backend::cpu::codegen::cache::{Cache, digest, why_unsafe};
+pub use crate::backend::cpu::codegen::group::end_all;
 use crate::backend::cpu::codegen::group::{Group, is_removed, removed_at_exit};
 pub use crate::backend::cpu::codegen::library::Library;
 use crate::backend::generator;

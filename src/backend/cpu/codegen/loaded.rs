@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::backend::Form;
 use crate::backend::cpu::codegen::abi::{CodeFunction, TileFunction};
-use crate::backend::cpu::codegen::cache::Key;
-use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library};
+use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Key, Library};
 use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment, TileSegment};
 use crate::base::{Id as _, IdVec};
 use crate::plan::cost::ByCode;

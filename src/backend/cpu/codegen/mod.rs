@@ -7,16 +7,21 @@
 
 pub mod abi;
 mod beside;
+#[cfg(feature = "codegen")]
 pub(in crate::backend) mod cache;
 mod choice;
+#[cfg_attr(not(feature = "codegen"), path = "no_compiler.rs")]
 pub mod compiler;
+#[cfg(feature = "codegen")]
 mod group;
 mod groups;
+#[cfg(feature = "codegen")]
 mod library;
 mod loaded;
 mod lookout;
 mod straight;
 #[cfg(test)]
+#[cfg(feature = "codegen")]
 mod tests;
 
 use std::collections::HashSet;
@@ -38,7 +43,7 @@ pub use crate::backend::generator::{
 pub use beside::Beside;
 pub(super) use choice::Course;
 pub use choice::{Choice, Turns};
-pub use group::end_all;
+pub use compiler::end_all;
 pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight, NativeTile};
 pub use lookout::Generated;
 pub(super) use lookout::{Lookout, RunClock};
