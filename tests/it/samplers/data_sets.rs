@@ -223,8 +223,8 @@ fn a_store_has_many_posteriors() {
     assert_eq!(root["attributes"]["data_sets"], 3);
     assert_eq!(all["posterior"]["attributes"]["coordinates"], "data_set");
     assert_eq!(all["posterior/data_set"]["shape"], serde_json::json!([90]));
-    assert_eq!(all["observed_data/y"]["dimension_names"], serde_json::json!(["data_set", "y_dim_0"]));
-    assert_eq!(all["observed_data/x"]["dimension_names"], serde_json::json!(["x_dim_0"]));
+    assert_eq!(all["observed_data/y"]["dimension_names"], serde_json::json!(["data_set", "n"]));
+    assert_eq!(all["observed_data/x"]["dimension_names"], serde_json::json!(["n"]));
     for (arguments, why) in [
         (vec!["diagnose", &tasks], "--data-set K names the one that is meant"),
         (vec!["report", &tasks, "--output", "r.html"], "has the posteriors of 3 data sets"),
