@@ -181,7 +181,7 @@ fn figures(folder: &Folder, more: &[&str]) -> Command {
     command.current_dir(env!("CARGO_MANIFEST_DIR")).env("AUTOBATCH_CC", "false");
     command.env("AUTOBATCH_CACHE", folder.0.join("cache"));
     command.args(["bench", "--figures", folder.path(), "--peers", folder.path(), "--format", "json"]);
-    command.args(["--chains", "1,2", "--draws", "4", "--repetitions", "1"]).args(more);
+    command.args(["--chains", "1,8", "--draws", "4", "--repetitions", "1"]).args(more);
     command
 }
 
@@ -207,10 +207,10 @@ fn one_command_measures_all_figures() {
     let output = figures(&folder, &["--model", "eight_schools,fib", "--threads", "1,2"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report = report(&output);
-    let posterior = ["1", "1-utilization", "1-ablation", "2-chains-by-threads", "1-2-chains-leaf-steps"]
+    let posterior = ["1", "1-utilization", "1-ablation", "8-chains-by-threads", "1-8-chains-leaf-steps"]
         .map(|end| format!("eight_schools-f64-{end}.svg"));
     // A program of control flow has no leaves.
-    let control = ["1", "1-utilization", "1-ablation", "2-chains-by-threads"].map(|end| format!("fib-f64-{end}.svg"));
+    let control = ["1", "1-utilization", "1-ablation", "8-chains-by-threads"].map(|end| format!("fib-f64-{end}.svg"));
     let files: BTreeSet<String> = posterior.into_iter().chain(control).collect();
     assert_eq!(pictures(&folder), files);
     let page = folder.read("report.html");
@@ -245,21 +245,18 @@ fn one_command_measures_all_figures() {
     assert_eq!(values("leaf_steps", "leaf_steps"), [1, 2, 4, 8, 16].into());
     assert_eq!(values("threads", "threads"), [1, 2].into());
     assert_eq!(values("chains", "threads"), [1].into());
-    assert_eq!(values("chains", "chains"), [1, 2].into());
+    assert_eq!(values("chains", "chains"), [1, 8].into());
     for question in ["ablation", "threads", "leaf_steps"] {
-        assert_eq!(values(question, "chains"), [2].into(), "{question} is of the largest number of chains");
+        assert_eq!(values(question, "chains"), [8].into(), "{question} is of the largest number of chains");
     }
+    keeps_to_its_bound(&report, "eight_schools");
 }
 
 /// Under a mask nothing is above its bound, and one lane is always of use.
-#[test]
-fn utilization_keeps_to_its_bound() {
-    let folder = Folder::new("bound");
-    let more = ["--model", "eight_schools", "--threads", "1", "--chains", "1,8"];
-    let report = report(&figures(&folder, &more).output().unwrap());
+fn keeps_to_its_bound(report: &Value, model: &str) {
     let rows = report["results"].as_array().unwrap().iter().filter(|row| row["question"] == "utilization");
     let mut bounds: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
-    for row in rows.filter(|row| row["execution"] == "mask") {
+    for row in rows.filter(|row| row["execution"] == "mask" && row["model"] == model) {
         let [utilization, bound] = ["utilization", "utilization_bound"].map(|key| row[key].as_f64().unwrap());
         assert!(utilization <= bound + 1e-12 && bound <= 1.0, "{row}");
         let chains = row["chains"].as_u64().unwrap();
