@@ -301,11 +301,14 @@ class Handle:
         """
         self._began = self._began or self._run.progress() is not None
         made = None if self.done else self._run.draws()
+        while made is None and self._began and not self.done:
+            # From one wave of chains to the next, and at the end, nobody answers for a moment.
+            self._thread.join(_LOOKS)
+            made = None if self.done else self._run.draws()
         if made is not None:
             self._began = True
             return self._of(made)
-        # Where chains began and are over, what came of them is there soon.
-        return self.wait() if self._began or self.done else self._of(dict(_NOTHING))
+        return self.wait() if self.done else self._of(dict(_NOTHING))
 
     @property
     def done(self) -> bool:
@@ -391,7 +394,7 @@ def sample(
     JSON data format. `init` has values of parameters for all chains, or a list with those of each; what is left out is drawn.
     `starts` has unconstrained points in its place. `stepsize` is one that stays: warmup adapts nothing then. `settings` are those
     of the sampler, `autobatch sample --list-settings` lists them. Chain i has the random stream of `first_chain + i`, so that
-    runs of parts of the chains give together what one run gives. `keep` names the variables that are kept. With `pooled_warmup`
+    runs of parts of the chains give together what one run gives, but with `pooled_warmup`. `keep` names the variables that are kept. With `pooled_warmup`
     warmup learns from the draws of all chains: each waits for the others at the end of a window.
 
     `lane_data` are data of which each data set has its own, with an axis over the data sets before their own; `chains` is then

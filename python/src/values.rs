@@ -16,7 +16,8 @@ fn elements<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
 
 /// The elements of an array that is as it should be.
 fn plain<T: Element + Copy>(value: &Bound<'_, PyAny>) -> Option<(Vec<usize>, Vec<T>)> {
-    let array = value.cast::<PyArrayDyn<T>>().ok()?;
+    // A slice is there of arrays in column-major order, too.
+    let array = value.cast::<PyArrayDyn<T>>().ok().filter(|array| array.is_c_contiguous())?;
     let elements = array.try_readonly().ok()?.as_slice().ok()?.to_vec();
     Some((array.shape().to_vec(), elements))
 }

@@ -44,6 +44,11 @@ def test_every_number_type_is_taken(program: ab.Program) -> None:
     w = np.asfortranarray(np.arange(12.0).reshape(4, 3))[::2]
     x = np.arange(6.0)[::2]
     assert np.array_equal(program["loss"](w, x, 0.0), (w @ x) ** 2)
+    # In column-major order, of the very types that the machine has.
+    for dtype in ("f8", "i8"):
+        whole = np.arange(6).reshape(2, 3).astype(dtype)
+        for same in (np.asfortranarray(whole), np.ascontiguousarray(whole.T).T):
+            assert np.array_equal(program["loss"](same, x, 0.0), (whole @ x) ** 2)
 
 
 def test_values_and_gradients(program: ab.Program) -> None:

@@ -157,6 +157,13 @@ pub(super) const DATA_SET: &str = "data_set";
 /// What names of states of warmup begin with in a file of arrays.
 const WARMUP_STATES: &str = "warmup.";
 
+/// Told of chains of data sets in disorder.
+pub(super) fn apart(file: &Path) -> Error {
+    let message =
+        format!("{}: by `{DATA_SET}` the chains of a data set do not stand together, in their order", file.display());
+    Error::new(ErrorKind::Input, message)
+}
+
 /// The chains of a file of arrays, as `sample` writes it.
 fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
     let values = NamedValues::read(file)?;
@@ -166,6 +173,9 @@ fn of_arrays(file: &Path) -> Result<StoredChains, Error> {
         None => None,
     };
     let sets = sets.filter(|of| of.len() == chains).map(|of| of.iter().map(|set| *set as usize).collect::<Vec<_>>());
+    if sets.as_ref().is_some_and(|of| !of.is_sorted()) {
+        return Err(apart(file));
+    }
     let sets = sets.map(|of| SetsOfChains { count: of.iter().max().map_or(0, |set| set.saturating_add(1)), of });
     // Of a model with a parameter of such a name the statistic has another.
     let has = |name: &str| arrays.contains_key(name);

@@ -13,7 +13,7 @@ use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
 use crate::types::Array;
 
 use super::note;
-use super::stan_files::DATA_SET;
+use super::stan_files::{DATA_SET, apart};
 
 /// Whether a tree was ended by its depth.
 const SATURATED: &str = "reached_max_treedepth";
@@ -85,6 +85,9 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
         let of: Vec<usize> = chains.numbers.iter().filter_map(at).map(|set| *set as usize).collect();
         let told = attributes.get("data_sets").and_then(Value::as_u64).map(|count| count as usize);
         let least = of.iter().max().map_or(0, |set| set.saturating_add(1));
+        if !of.is_sorted() {
+            return Err(apart(path));
+        }
         if of.len() == chains.numbers.len() {
             chains.sets = Some(SetsOfChains { count: told.unwrap_or(0).max(least), of });
         }

@@ -85,7 +85,7 @@ impl DataSetsSummary {
             chains: each,
             rows: chains.parameters.iter().flat_map(|of| rows_of(of, &whole, each)).collect(),
             divergent: divergent(&chains.statistics, &whole, each),
-            failed: sets.count - whole.len(),
+            failed: sets.count.saturating_sub(whole.len()),
             sampler: SamplerStatistics::of_stored(chains),
         })
     }

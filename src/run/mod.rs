@@ -440,6 +440,8 @@ impl fmt::Display for Storage {
 impl Stats {
     /// Adds the figures of another run of the same program.
     pub(crate) fn add(&mut self, other: Stats) {
+        self.code = self.code.take().or(other.code);
+        self.device = self.device.take().or(other.device);
         self.supersteps += other.supersteps;
         self.seconds += other.seconds;
         sum(&mut self.blocks, other.blocks, |to, from| {

@@ -404,7 +404,7 @@ impl RunStore {
         };
         let sum = bytes.split_off(bytes.len().saturating_sub(4));
         let (words, rest) = bytes.as_chunks::<8>();
-        if !rest.is_empty() || crc32c::crc32c(&bytes).to_le_bytes()[..] != sum[..] {
+        if words.is_empty() || !rest.is_empty() || crc32c::crc32c(&bytes).to_le_bytes()[..] != sum[..] {
             return Err(Error::new(ErrorKind::Io, format!("{} is damaged: remove it", path.display())));
         }
         Ok(Some(words.iter().map(|word| u64::from_le_bytes(*word)).collect()))

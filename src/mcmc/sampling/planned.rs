@@ -268,6 +268,11 @@ impl PlannedJob {
             data = plan.data.as_ref().map(|name| NamedValues::read(&file(name))).transpose()?;
             sets = lane_data.as_ref().map(|own| DataSets::of_values(own, &ModelSource::from(&model))).transpose()?;
         }
+        let count = sets.as_ref().map(DataSets::count);
+        if count != plan.data_sets || count.is_some_and(|count| !plan.chains.is_multiple_of(count)) {
+            let message = format!("the plan of {} is damaged: {} chains of its data sets", root.display(), plan.chains);
+            return Err(Error::new(ErrorKind::Input, message));
+        }
         let array = |name: &str, of: &Option<String>| -> Result<Option<Array>, Error> {
             let Some(of) = of else { return Ok(None) };
             let values = NamedValues::read(&file(of))?;

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::Sampling;
 use crate::mcmc::protocol::{AVERAGED, AVERAGING, MEAN, PRODUCTS, SEEN, STATE, WINDOW};
-use crate::program::{Bound, Error, Options, Results};
+use crate::program::{Bound, Error, ErrorKind, Options, Results};
 use crate::run::TrapKind;
 use crate::store::{BLOCK, BlockStates, LaneProgress, RunStore, StoredTrap};
 use crate::types::Type;
@@ -176,11 +176,19 @@ impl Sampling {
     fn learnt_in(&self, store: &RunStore, iteration: u64) -> Result<Option<Learnt>, Error> {
         let mut sum = Learnt::default();
         for block in store.blocks(&(0..store.plan().chains))? {
-            match store.learnt(iteration, block.number)?.as_deref().and_then(Learnt::of_words) {
-                Some(learnt) => sum.add(&learnt),
-                None if store.states(&block).is_ok_and(|all| all.lanes.iter().all(|lane| lane.trap.is_some())) => {}
-                None => return Ok(None),
+            if let Some(words) = store.learnt(iteration, block.number)? {
+                sum.add(&Learnt::of_words(&words).ok_or_else(|| lost(store, iteration, block.number, "is damaged"))?);
+                continue;
             }
+            let Ok(states) = store.states(&block) else { return Ok(None) };
+            let mut running = states.lanes.iter().filter(|lane| lane.trap.is_none()).peekable();
+            if running.peek().is_none() {
+                continue;
+            }
+            if running.any(|lane| lane.iteration > iteration) {
+                return Err(lost(store, iteration, block.number, "is missing"));
+            }
+            return Ok(None);
         }
         Ok(Some(sum))
     }
@@ -258,6 +266,17 @@ impl Sampling {
             results = run(&self.bound_to(&next, options)?)?.after(&results);
         }
     }
+}
+
+/// What chains have learnt that went on is told nowhere else: they begin anew.
+fn lost(store: &RunStore, iteration: u64, block: usize, why: &str) -> Error {
+    let name = store.root().display();
+    let message = format!(
+        "{name}: what the chains from {} on have learnt in {iteration} iterations {why}: remove \
+         {name}/_autobatch/learnt/{iteration}/{block} and {name}/_autobatch/state/{block}, and run them again",
+        block * BLOCK
+    );
+    Error::new(ErrorKind::Io, message)
 }
 
 #[cfg(test)]

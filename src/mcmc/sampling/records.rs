@@ -268,6 +268,11 @@ impl<'a> Recorder<'a> {
         chain.checkpoint.as_ref().map(|(state, _)| state.clone())
     }
 
+    /// Whether records stay here.
+    fn stays(&self) -> bool {
+        self.stored.as_ref().is_none_or(|stored| !stored.open.load(Ordering::Relaxed))
+    }
+
     /// Words of a record of a draw.
     pub(super) fn row_words(&self) -> usize {
         self.streams[self.draw].fields.iter().map(|(_, ty)| ty.elements()).sum()
@@ -463,12 +468,14 @@ impl Sink for Recorder<'_> {
     fn emit(&self, position: usize, stream: StreamId, record: &dyn Record) -> Result<(), NoMemory> {
         let mut chain = self.chains[position].lock().expect("no emit panics while it holds the lock");
         if stream == self.draw {
-            chain.add(record, self.places, (self.draws, self.stored.is_none()));
+            chain.add(record, self.places, (self.draws, self.stays()));
             drop(chain);
             self.observer.draw();
             self.observer.between();
         } else if Some(stream) == self.warmup_draw {
             record.append_words(&mut chain.of_warmup);
+        } else if chain.trap.is_some() && (stream == self.adapted || stream == self.progress) {
+            // It ended in an earlier wave.
         } else if stream == self.adapted {
             chain.adapted = Some(record.arrays());
             chain.warm = Some(Instant::now());

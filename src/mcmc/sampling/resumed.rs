@@ -57,22 +57,22 @@ pub fn resume(
         sampling.run_into((store, chains.clone()), &planned.observed(), &options, (observer, warn))
     };
     let mut run = wave(&mut store, warn)?;
-    let mut there = run.resumed;
     while !run.stopped && (run.can_go_on || wait_for_others(&sampling, &store, &chains, (patience, &options))?) {
         let next = wave(&mut store, &|_| ())?;
-        if next.resumed == there {
+        if next.can_go_on && next.iterations == next.resumed {
             return Err(Error::new(
                 ErrorKind::Entry,
                 "pooled_warmup: the chain does not tell its state where a window ends",
             ));
         }
-        there = next.resumed;
         let mut notes = run.notes;
         notes.extend(next.notes);
         let mut stats = next.stats;
         stats.add(run.stats);
         run = StoredRun { resumed: run.resumed, notes, stats, ..next };
     }
+    // Also of one that waited for others.
+    run.stopped |= is_stopped(&options);
     observer.finished(&run.reached);
     let job = planned.job(&all);
     let progress = StoredProgress::of(&store.known_states()?, &job);
@@ -108,15 +108,18 @@ fn wait_for_others(
     if !states.iter().flat_map(|block| &block.lanes).any(|lane| sampling.waits(lane)) {
         return Ok(false);
     }
-    let is_stopped = || options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
     let start = Instant::now();
-    while start.elapsed() < patience && !is_stopped() {
+    while start.elapsed() < patience && !is_stopped(options) {
         if sampling.can_go_on(store, &states)? {
             return Ok(true);
         }
         std::thread::sleep(LOOKS);
     }
     Ok(false)
+}
+
+fn is_stopped(options: &Options) -> bool {
+    options.settings.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
 /// Asks a store for so many iterations more of each chain; gives how many there were, and how many there are to be.

@@ -1,7 +1,7 @@
 //! Chains whose draws go to a store while they run, and that go on where an earlier run ended.
 //!
 //! A thread takes what chains have told up to their last state, and writes it: `writer`. A chain waits for nobody but for a
-//! disk that is slower than all of them.
+//! disk that is slower than all of them, and, where warmup is pooled, for the others.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct StoredRun {
     pub stopped: bool,
     /// Iterations, of all chains, that were there already.
     pub resumed: u64,
+    /// Iterations, of all chains, that are there now.
+    pub iterations: u64,
     /// Whether there is a next wave for some of the chains, where warmup is pooled.
     pub can_go_on: bool,
     /// What was not as it should be in the store, and what was done about it, one line each.
@@ -133,6 +135,7 @@ impl Sampling {
             reached: Reached::of(&recorder.states(), &self.iterations()).after(start.elapsed().as_secs_f64()),
             stopped: results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
             resumed,
+            iterations: at_end.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum(),
             can_go_on: self.pools() && self.can_go_on(store, &at_end)?,
             notes,
             stats: results.stats().clone(),

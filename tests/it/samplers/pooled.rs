@@ -140,6 +140,25 @@ fn processes_that_fill_a_store_learn_from_one_another() {
     let all: Vec<_> = ["0..64", "64..66"].map(of).into_iter().map(|task| task.join().unwrap()).collect();
     assert!(all.iter().all(|(code, _)| *code == Some(0)), "{all:?}");
     assert_eq!(said(&["merge", &waiting]).0, Some(0));
+    // Also one that begins where its chains wait already.
+    let late = folder.0.join("late.zarr").display().to_string();
+    let first = [&run[..], &["--store", &late, "--lanes", "0..64"]].concat();
+    assert_eq!(said(&first).0, Some(75));
+    let again = std::thread::spawn({
+        let late = late.clone();
+        move || said(&["resume", &late, "--lanes", "0..64", "--wait", "300", "--progress", "none"])
+    });
+    let other = said(&[&run[..], &["--store", &late, "--lanes", "64..66", "--wait", "300"]].concat());
+    let again = again.join().unwrap();
+    assert_eq!((again.0, other.0), (Some(0), Some(0)), "{} {}", again.1, other.1);
+    // What went on leaves what it has learnt, and is told when that is lost.
+    std::fs::remove_file(folder.0.join("late.zarr/_autobatch/learnt/36/0")).unwrap();
+    std::fs::remove_file(folder.0.join("late.zarr/_autobatch/state/1")).unwrap();
+    let (code, text) = said(&["resume", &late, "--lanes", "64..66"]);
+    assert!(code == Some(1) && text.contains("is missing: remove") && text.contains("learnt/36/0"), "{text}");
+    std::fs::remove_file(folder.0.join("late.zarr/_autobatch/state/0")).unwrap();
+    assert_eq!(said(&["resume", &late]).0, Some(0));
+    assert_eq!(Samples::open(&late).unwrap().draws().parameters, Samples::open(&waiting).unwrap().draws().parameters);
     assert_eq!(Samples::open(&waiting).unwrap().draws().parameters, direct.draws().parameters);
 }
 

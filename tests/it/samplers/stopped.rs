@@ -51,9 +51,10 @@ fn a_batch_system_gets_what_was_drawn() {
 
 #[test]
 fn a_hangup_stops_what_does_not_ignore_it() {
-    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "40000"]].concat();
+    // So many that a machine is not done with them while a signal is on its way.
+    let run = [&MODEL[..], &["--chains", "2", "--warmup", "5", "--draws", "100000"]].concat();
     let mut running = Running::start(autobatch(&run));
-    running.wait_for("8000 of 80000 draws");
+    running.wait_for("20000 of 200000 draws");
     running.signal("HUP");
     assert_eq!(running.end().0.status.code(), Some(129));
     // As under nohup.
@@ -61,9 +62,9 @@ fn a_hangup_stops_what_does_not_ignore_it() {
     shell.current_dir(env!("CARGO_MANIFEST_DIR"));
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_autobatch")]).args(&run);
     let mut running = Running::start(shell);
-    running.wait_for("8000 of 80000 draws");
+    running.wait_for("20000 of 200000 draws");
     running.signal("HUP");
-    running.wait_for("16000 of 80000 draws");
+    running.wait_for("40000 of 200000 draws");
     running.signal("TERM");
     assert_eq!(running.end().0.status.code(), Some(143));
 }
