@@ -128,6 +128,7 @@ def test_a_pool_of_processes_fills_a_store(tmp_path: Path) -> None:
         np.testing.assert_array_equal(fit[name], whole[name], strict=True)
 
 
+@pytest.mark.filterwarnings("ignore::autobatch.AutobatchWarning")
 def test_a_pool_runs_a_warmup_that_is_pooled(tmp_path: Path) -> None:
     how = dict(HOW, chains=130, warmup=150, draws=10, pooled_warmup=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
