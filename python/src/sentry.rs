@@ -42,9 +42,9 @@ impl Drop for UnderWay {
 }
 
 /// Work begins; the flag that ends it is set when it has taken longer than a moment. `None` where there is no thread to
-/// look at it.
+/// look at it, or others are at it: a process that was forked while some were would wait for ever.
 pub(crate) fn begin(stop: &Arc<AtomicBool>) -> Option<UnderWay> {
-    let mut state = state();
+    let mut state = STATE.try_lock().ok()?;
     let here = std::process::id();
     if state.looks_in != Some(here) {
         // What was under way when the process was forked is not under way here.

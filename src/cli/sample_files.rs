@@ -13,6 +13,7 @@ use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Metric, WarmupStates};
 use crate::program::io::{IoError, JsonArray, write_arrays, write_atomically};
 use crate::program::{Error, ErrorKind, Options};
 use crate::report::stan_csv::{ChainRows, CsvChain, CsvRun, CsvTables};
+use crate::store::DATA_SET;
 use crate::types::Array;
 
 use super::args::SampleArgs;
@@ -331,7 +332,7 @@ fn arrays(draws: &Draws) -> IndexMap<String, Cow<'_, Array>> {
     }
     if let Some((_, each)) = draws.data_sets {
         let numbers = draws.chains.iter().map(|chain| (chain / each) as i64).collect();
-        all.insert("data_set".to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
+        all.insert(DATA_SET.to_owned(), Cow::Owned(Array::int([draws.chains.len()], numbers)));
     }
     all
 }

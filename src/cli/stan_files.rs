@@ -12,6 +12,7 @@ use crate::program::io::{ArrayType, NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Checks, DataSetsSummary, SamplerStatistics, SetsOfChains, StanSummary, StoredChains, Summary};
 
+use crate::store::DATA_SET;
 use crate::store::read::is_store;
 use crate::types::DType;
 
@@ -152,8 +153,6 @@ fn is_draws_store(path: &Path) -> bool {
     is_store(path) || path.extension().is_some_and(|e| e == "zarr")
 }
 
-/// The data set of each chain, in a file of arrays and in a store.
-pub(super) const DATA_SET: &str = "data_set";
 /// What names of states of warmup begin with in a file of arrays.
 const WARMUP_STATES: &str = "warmup.";
 

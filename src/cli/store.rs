@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::mcmc::sampling::{self, Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, StoredProgress};
+use crate::mcmc::sampling::{
+    self, Job, Observer, POOLED_WARMUP, PlannedJob, Resumed, Sampling, StoredDraws, StoredProgress,
+};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::report::{Advice, DataSetsSummary, Diagnosis, Summary};
-use crate::store::{BLOCK, RunPlan, RunStatus, RunStore};
+use crate::store::{BLOCK, RunPlan, RunStatus, RunStore, StoredSetting};
 
 use super::args::{EngineArgs, range};
 use super::lines::Lines;
@@ -108,11 +110,23 @@ pub(super) fn sample(
     let root = args.store.as_deref().expect("it is asked for");
     let keep = (!args.keep.is_empty()).then(|| args.keep.clone());
     let (plan, files) = sampling.plan(job, keep, options)?;
+    check_wait(args.wait, &plan)?;
     match &args.lanes {
         Some(_) => RunStore::join_or_create(root, &plan, &files)?,
         None => RunStore::create(root, &plan, &files)?,
     }
     run(root, (args.lanes.clone(), args.wait), (shown, (chain.progress, chain.refresh)), (options, stop))
+}
+
+/// Refuses to wait for others where nobody learns from them.
+fn check_wait(wait: u32, plan: &RunPlan) -> Result<(), Error> {
+    if wait > 0 && plan.settings.get(POOLED_WARMUP) != Some(&StoredSetting::Bool(true)) {
+        return Err(Error::new(
+            ErrorKind::Option,
+            "--wait: chains wait for others only where --pooled-warmup asks for it",
+        ));
+    }
+    Ok(())
 }
 
 /// Goes on with a run that was stopped or killed, or asks for more draws.
@@ -128,6 +142,7 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         let message = format!("{name}: a run goes on as it began, with what its store says");
         return Err(Error::new(ErrorKind::Option, message));
     }
+    check_wait(args.wait, &RunPlan::read(&args.store)?)?;
     let options = args.engine.options(args.shown.stats)?;
     if args.more_draws > 0 {
         let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;

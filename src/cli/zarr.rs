@@ -9,11 +9,12 @@ use crate::mcmc::protocol::{LP, TREEDEPTH};
 use crate::mcmc::sampling::ARVIZ_STATISTICS;
 use crate::program::{Error, ErrorKind};
 use crate::report::{RunState, SetsOfChains, StoredChains};
+use crate::store::DATA_SET;
 use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
 use crate::types::Array;
 
 use super::note;
-use super::stan_files::{DATA_SET, apart};
+use super::stan_files::apart;
 
 /// Whether a tree was ended by its depth.
 const SATURATED: &str = "reached_max_treedepth";

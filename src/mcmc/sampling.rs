@@ -10,7 +10,7 @@
 //! | `driver` | the program that joins them |
 //! | `records`, `watch` | what chains tell while they run: the names are those of [`protocol`](super::protocol) |
 //! | `draws`, `parameters`, `failed`, `under_way` | what came out, and what there is while they run |
-//! | `pooled` | warmup in which all chains learn together |
+//! | `state`, `pooled` | all that a chain goes on with; warmup in which all chains learn together |
 //! | `planned`, `resumed`, `stored`, `layout`, `writer`, `stored_draws` | runs whose draws go to a store, and that go on |
 //!
 //! A *model* exports `log_density(q: real[D], shared …) -> real` over unconstrained parameters `q`, or with a gradient
@@ -36,6 +36,7 @@ mod pooled;
 mod records;
 mod resumed;
 mod settings;
+mod state;
 mod stored;
 mod stored_draws;
 mod under_way;
@@ -76,6 +77,7 @@ pub use settings::{
     CHECKPOINT_EVERY, INIT_RADIUS, LEAF_STEPS, MAX_TREEDEPTH, Number, POOLED_WARMUP, SAVE_WARMUP, SamplerSettings,
     Setting, TARGET_ACCEPT, THIN,
 };
+use state::StateForm;
 pub use stored::{StoredRun, Warn};
 pub use stored_draws::{StoredDraws, StoredProgress};
 pub use under_way::DrawsUnderWay;
@@ -97,6 +99,8 @@ pub struct Sampling {
     stepsize: Option<f64>,
     metric: Metric,
     inv_metric: Option<Array>,
+    /// The form of what a chain goes on with.
+    state: StateForm,
     /// Coordinates of the state.
     dimension: usize,
     /// Whether that is one for each chain.
@@ -150,6 +154,7 @@ impl Sampling {
             .filter(|_| job.data_sets.is_none())
             .filter(|n| (2..chains).contains(n) && method.init_radius() == 0.0);
         let told = model::dimension(&density, of_one).or(job.starts.as_ref().map(|starts| starts.shape[1]));
+        let dimension = told.expect("the driver looked that it is told");
         let starts = job.starts.as_ref().map(|starts| repeated(starts, chains / starts.shape[0].max(1)));
         let owned = |(field, name): (&str, &str)| (field.to_owned(), name.to_owned());
         let renamed = match job.model {
@@ -168,7 +173,8 @@ impl Sampling {
             stepsize,
             metric,
             inv_metric,
-            dimension: told.expect("the driver looked that it is told"),
+            state: StateForm::new(dimension, metric),
+            dimension,
             has_metrics: job.has_metrics(),
             starts,
             method,
@@ -390,7 +396,7 @@ impl Sampling {
         }
         let (traps, rejected, stats) =
             (draws::with_failures(results), results.caught().to_vec(), results.stats().clone());
-        let told = Told { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats };
+        let told = RunFacts { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats };
         Ok(self.drawn(&recorded, (chains, draws), told))
     }
 
@@ -399,7 +405,7 @@ impl Sampling {
         let reached = Reached::of(&recorder.states(), &self.iterations()).after(seconds);
         let rejected_after_warmup = recorder.rejected_after_warmup();
         let (recorded, chains, draws) = recorder.so_far();
-        let told = Told {
+        let told = RunFacts {
             reached,
             traps: recorded.chains.iter().filter_map(|chain| chain.trap.clone()).collect(),
             rejected: rejected_after_warmup.clone(),
@@ -420,8 +426,8 @@ impl Sampling {
     }
 
     /// So many draws of these chains, their states unconstrained, as `q`.
-    fn drawn(&self, recorded: &Recorded, (chains, draws): (Vec<usize>, usize), told: Told) -> Draws {
-        let Told { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats } = told;
+    fn drawn(&self, recorded: &Recorded, (chains, draws): (Vec<usize>, usize), told: RunFacts) -> Draws {
+        let RunFacts { reached, traps, rejected, rejected_after_warmup, each_chain, seconds, stats } = told;
         let adapted = chains.iter().filter_map(|c| {
             let chain = &recorded.chains[*c];
             number(&recorded.adapted, chain.adapted.as_ref()?, STEPSIZE)
@@ -469,7 +475,7 @@ impl Sampling {
 }
 
 /// What is told of a run beside its records.
-struct Told {
+struct RunFacts {
     reached: Reached,
     traps: Vec<Trap>,
     rejected: Vec<Caught>,

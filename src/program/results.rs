@@ -276,7 +276,13 @@ impl Results {
                 Err(at) => self.caught.insert(at, caught.clone()),
             }
         }
-        self.stats.add(earlier.stats.clone());
+        // The clock of each begins with it.
+        if let Some(timeline) = &mut self.stats.timeline {
+            timeline.shift((1e9 * earlier.stats.seconds) as u64);
+        }
+        let mut stats = earlier.stats.clone();
+        stats.add(self.stats);
+        self.stats = stats;
         self
     }
     /// The lanes that trapped, ascending by position.

@@ -438,7 +438,7 @@ impl fmt::Display for Storage {
 }
 
 impl Stats {
-    /// Adds the figures of another run of the same program.
+    /// Adds the figures of another part of the same run, or of another run of the same program.
     pub(crate) fn add(&mut self, other: Stats) {
         self.code = self.code.take().or(other.code);
         self.device = self.device.take().or(other.device);

@@ -34,6 +34,16 @@ pub struct Timeline {
     pub tracks: Vec<Track>,
 }
 
+impl Timeline {
+    /// Lets it begin so many nanoseconds later.
+    pub(crate) fn shift(&mut self, nanoseconds: u64) {
+        for slice in self.tracks.iter_mut().flat_map(|track| &mut track.slices) {
+            slice.begin += nanoseconds;
+            slice.end += nanoseconds;
+        }
+    }
+}
+
 /// A unit, for those who read a timeline.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TracedUnit {

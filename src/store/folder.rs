@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::array::{LOST, PART, replace};
-use super::{BLOCK, BlockStates, RunPlan, StoredArray, StoredElement};
+use super::{BLOCK, BlockStates, DATA_SET, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
 use crate::types::{Array, ArrayData};
 
@@ -498,7 +498,7 @@ impl RunStore {
         for (array, of_draws) in arrays {
             let name = array.path.split('/').next().unwrap_or_default();
             // Where xarray looks for coordinates that are none of their own axis.
-            let more = if has_sets && of_draws { json!({"coordinates": "data_set"}) } else { json!({}) };
+            let more = if has_sets && of_draws { json!({"coordinates": DATA_SET}) } else { json!({}) };
             all.entry(name).or_insert_with(|| group(more));
         }
         for array in &self.of_draws {
@@ -619,7 +619,7 @@ impl RunStore {
 
 /// Where it stands what the chains of a block have learnt after so many iterations.
 fn learnt_file(iteration: u64, block: usize) -> String {
-    format!("_autobatch/learnt/{iteration}/{block}")
+    format!("{OWN}/learnt/{iteration}/{block}")
 }
 
 /// The file of the states of a block.

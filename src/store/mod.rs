@@ -27,5 +27,7 @@ pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};
 
+/// The axis of data sets, and the data set of each chain.
+pub const DATA_SET: &str = "data_set";
 /// Chains of a block.
 pub const BLOCK: usize = 64;

@@ -113,21 +113,19 @@ pub fn entry_signature(program: &Program, entry: FnId) -> Result<Signature, Diag
 
 /// For each output of an entry, in order, its name and for each of its axes the bounded dimension that it has, if any.
 pub fn output_dims(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<DimId>>)> {
-    let f = program.function(entry);
-    let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
-    let name = if matches!(f.ret, Ty::Struct(..)) { "" } else { "result" };
-    let mut found = Vec::new();
-    if split(program, &f.ret, &identity, name, &mut found).is_err() {
-        return Vec::new();
-    }
-    let bounded = |d: &Dim| d.alone().filter(|id| f.bounds.contains_key(id));
-    let dims = found.into_iter().map(|(name, _, extents)| (name, extents.iter().map(bounded).collect()));
-    dims.collect()
+    let bounds = &program.function(entry).bounds;
+    of_outputs(program, entry, |id| bounds.contains_key(&id).then_some(id))
 }
 
 /// For each output of an entry, in order, its name and what its axes are called: dimensions of the function, where an extent is
 /// one.
 pub fn output_axes(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<String>>)> {
+    let dims = &program.function(entry).dims;
+    of_outputs(program, entry, |id| Some(dims[id].clone()))
+}
+
+/// For each output of an entry, in order, its name and something of each of its axes whose extent is a dimension of the function.
+fn of_outputs<T>(program: &Program, entry: FnId, of: impl Fn(DimId) -> Option<T>) -> Vec<(String, Vec<Option<T>>)> {
     let f = program.function(entry);
     let identity: Vec<Dim> = f.dims.ids().map(Dim::param).collect();
     let name = if matches!(f.ret, Ty::Struct(..)) { "" } else { "result" };
@@ -135,8 +133,8 @@ pub fn output_axes(program: &Program, entry: FnId) -> Vec<(String, Vec<Option<St
     if split(program, &f.ret, &identity, name, &mut found).is_err() {
         return Vec::new();
     }
-    let called = |d: &Dim| d.alone().map(|id| f.dims[id].clone());
-    found.into_iter().map(|(name, _, extents)| (name, extents.iter().map(called).collect())).collect()
+    let of = |d: &Dim| d.alone().and_then(&of);
+    found.into_iter().map(|(name, _, extents)| (name, extents.iter().map(of).collect())).collect()
 }
 
 type Split = Vec<(String, DType, Vec<Dim>)>;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
-use super::layout::DATA_SET;
 use super::{ModelSource, PARAMETERS};
 use crate::mcmc::protocol::Q;
 use crate::program::{Error, Function, Program};
+use crate::store::DATA_SET;
 
 /// What the axes of a variable are called, one after the other; none where the model does not tell.
 pub type Axes = Vec<Option<String>>;

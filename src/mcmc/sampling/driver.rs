@@ -2,7 +2,7 @@
 
 use crate::base::Diagnostic;
 use crate::mcmc::density_text::DensityText;
-use crate::mcmc::protocol::STATE;
+use crate::mcmc::protocol::{AVERAGING, STATE, WINDOW};
 use crate::program::{Error, ErrorKind, Function, Inputs, Program};
 
 use super::method::{FORM, Method, TRANSITION};
@@ -127,8 +127,8 @@ fn text(job: &Job<'_>, method: &Method, density: &Function<'_>, given: &Inputs, 
         params.push(format!("{}: bool", names.resumed));
         let types = STATE.fields.iter().map(|(name, dtype, rank)| match (*name, rank) {
             (_, 0) => dtype.to_string(),
-            ("averaging", _) => format!("{dtype}[4]"),
-            ("window", _) => format!("{dtype}[2]"),
+            (AVERAGING, _) => format!("{dtype}[4]"),
+            (WINDOW, _) => format!("{dtype}[2]"),
             (_, 1) => format!("{dtype}[{dimension}]"),
             _ if job.metric == Metric::Dense => format!("{dtype}[{dimension}, {dimension}]"),
             _ => format!("{dtype}[1, {dimension}]"),

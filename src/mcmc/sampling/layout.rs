@@ -8,7 +8,7 @@ use super::parameters::Phase;
 use super::{Axes, Metric, Sampling, axes};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, DRAW, ENERGY, LP, N_LEAPFROG, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options};
-use crate::store::{RunStore, StoredArray, StoredElement, coordinate};
+use crate::store::{DATA_SET, RunStore, StoredArray, StoredElement, coordinate};
 use crate::types::{Array, DType, Type};
 
 /// Statistics of a sampler, by the names that `ArviZ` has for them, and by ours.
@@ -25,8 +25,6 @@ pub const ARVIZ_STATISTICS: [(&str, &str); 7] = [
 pub(super) const REACHED_DEPTH: &str = "reached_max_treedepth";
 /// Another: whether the model's `parameters` failed for the draw.
 pub(super) const PARAMETERS_FAILED: &str = "parameters_failed";
-/// The axis of data sets; beside draws the data set of each chain.
-pub(super) const DATA_SET: &str = "data_set";
 /// Names that a store has of its own in every group.
 const AXES: [&str; 2] = ["chain", "draw"];
 

@@ -8,16 +8,17 @@
 use indexmap::IndexMap;
 
 use super::Sampling;
-use crate::mcmc::protocol::{AVERAGED, AVERAGING, MEAN, PRODUCTS, SEEN, STATE, WINDOW};
+use super::records::Recorder;
+use crate::mcmc::protocol::{AVERAGED, AVERAGING, ITERATION, MEAN, PRODUCTS, SEEN, WINDOW};
 use crate::program::{Bound, Error, ErrorKind, Options, Results};
 use crate::run::TrapKind;
 use crate::store::{BLOCK, BlockStates, LaneProgress, RunStore, StoredTrap};
-use crate::types::Type;
-
-use super::records::Recorder;
 
 /// Where `log_stepsize_mean` is in `averaging`.
 const LOG_STEPSIZE: usize = 3;
+
+/// States of chains, and the chains that stay where they are, with their iterations.
+pub(super) type TakenUp = (Vec<BlockStates>, Vec<(usize, usize)>);
 
 /// What chains have learnt in a window.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -73,19 +74,6 @@ impl Learnt {
     }
 }
 
-/// Where fields are in the words of a state.
-struct StatePlaces<'a> {
-    types: &'a [Type],
-}
-
-impl StatePlaces<'_> {
-    fn of(&self, name: &str) -> std::ops::Range<usize> {
-        let at = STATE.fields.iter().position(|(field, ..)| *field == name).expect("it is a field");
-        let first = self.types[..at].iter().map(Type::elements).sum();
-        first..first + self.types[at].elements()
-    }
-}
-
 impl Sampling {
     /// Whether warmup is pooled.
     pub fn pools(&self) -> bool {
@@ -101,17 +89,13 @@ impl Sampling {
         if !self.pools() || lane.trap.is_some() || lane.state.is_empty() || lane.iteration >= self.all_iterations() {
             return false;
         }
-        let types = self.state_types();
-        let window = StatePlaces { types: &types }.of(WINDOW);
-        let last = lane.state[window.start] as i64;
+        let last = lane.state[self.state.place(WINDOW).start] as i64;
         lane.iteration == self.warmup as u64 || lane.iteration as i64 == last + 1
     }
 
     /// What a chain has learnt.
     fn learnt(&self, lane: &LaneProgress) -> Learnt {
-        let types = self.state_types();
-        let places = StatePlaces { types: &types };
-        let words = |name: &str| &lane.state[places.of(name)];
+        let words = |name: &str| &lane.state[self.state.place(name)];
         let reals = |name: &str| words(name).iter().map(|word| f64::from_bits(*word)).collect();
         let has_averaged = words(AVERAGED)[0] > 0;
         let log_stepsize = f64::from_bits(words(AVERAGING)[LOG_STEPSIZE]);
@@ -138,26 +122,23 @@ impl Sampling {
 
     /// Puts what all have learnt in the place of what a chain has.
     fn take_up(&self, lane: &mut LaneProgress, learnt: &Learnt) {
-        let types = self.state_types();
-        let places = StatePlaces { types: &types };
         if learnt.seen > 0 {
-            lane.state[places.of(SEEN).start] = learnt.seen;
+            lane.state[self.state.place(SEEN).start] = learnt.seen;
             for (name, values) in [(MEAN, &learnt.mean), (PRODUCTS, &learnt.products)] {
-                lane.state[places.of(name)].iter_mut().zip(values).for_each(|(word, x)| *word = x.to_bits());
+                lane.state[self.state.place(name)].iter_mut().zip(values).for_each(|(word, x)| *word = x.to_bits());
             }
         }
         if learnt.averaged > 0 {
             let mean = learnt.log_stepsizes / learnt.averaged as f64;
-            lane.state[places.of(AVERAGING).start + LOG_STEPSIZE] = mean.to_bits();
+            lane.state[self.state.place(AVERAGING).start + LOG_STEPSIZE] = mean.to_bits();
         }
     }
 
     /// The state of a chain that runs no iteration.
     fn stay(&self, lane: &mut LaneProgress) {
-        let types = self.state_types();
-        lane.state = vec![0; types.iter().map(Type::elements).sum()];
-        lane.state[0] = self.all_iterations();
-        lane.state[StatePlaces { types: &types }.of(WINDOW).start] = -1_i64 as u64;
+        lane.state = vec![0; self.state.words()];
+        lane.state[self.state.place(ITERATION).start] = self.all_iterations();
+        lane.state[self.state.place(WINDOW).start] = -1_i64 as u64;
     }
 
     /// Tells the other processes that run chains of a store what those of these blocks have learnt.
@@ -209,20 +190,25 @@ impl Sampling {
     }
 
     /// The states from which chains of a store go on: with what all have learnt, or, where that is not known yet, such that
-    /// they stay where they are.
-    pub(super) fn taken_up(&self, store: &RunStore, states: &[BlockStates]) -> Result<Vec<BlockStates>, Error> {
+    /// they stay where they are. Also the iterations of these, by chain.
+    pub(super) fn taken_up(&self, store: &RunStore, states: &[BlockStates]) -> Result<TakenUp, Error> {
         let mut known: IndexMap<u64, Option<Learnt>> = IndexMap::new();
         let mut states = states.to_vec();
-        for lane in states.iter_mut().flat_map(|block| &mut block.lanes).filter(|lane| self.waits(lane)) {
+        let mut staying = Vec::new();
+        let lanes = states.iter_mut().flat_map(|block| &mut block.lanes).enumerate();
+        for (chain, lane) in lanes.filter(|(_, lane)| self.waits(lane)) {
             if !known.contains_key(&lane.iteration) {
                 known.insert(lane.iteration, self.learnt_in(store, lane.iteration)?);
             }
             match &known[&lane.iteration] {
                 Some(learnt) => self.take_up(lane, learnt),
-                None => self.stay(lane),
+                None => {
+                    staying.push((chain, lane.iteration as usize));
+                    self.stay(lane);
+                }
             }
         }
-        Ok(states)
+        Ok((states, staying))
     }
 
     /// Runs all chains in memory, wave after wave.
@@ -240,7 +226,7 @@ impl Sampling {
             let lanes = states.iter_mut().flat_map(|block| &mut block.lanes).enumerate();
             for (chain, lane) in lanes {
                 if let Some(state) = recorder.last_state(chain) {
-                    (lane.iteration, lane.state) = (state[0], state);
+                    (lane.iteration, lane.state) = (state[self.state.place(ITERATION).start], state);
                 }
             }
             let mut stopped = false;
@@ -263,7 +249,10 @@ impl Sampling {
                     self.stay(lane);
                 }
             }
-            results = run(&self.bound_to(&next, options)?)?.after(&results);
+            let mut wave = self.bound_to(&next, options)?;
+            // They are the same, and large.
+            wave.inputs_mut().shared = bound.inputs().shared.clone();
+            results = run(&wave)?.after(&results);
         }
     }
 }

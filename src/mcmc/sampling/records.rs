@@ -76,6 +76,8 @@ pub(super) struct Chain {
     checkpoint: Option<(Vec<u64>, (usize, usize))>,
     /// Why it ended before its end.
     pub(super) trap: Option<Trap>,
+    /// Where it stays at so many iterations: it waits for chains that other processes run, and what it tells is nothing.
+    stays_at: Option<usize>,
     /// Of its draws, as they come.
     divergent: u64,
     gradients_of_draws: u64,
@@ -268,6 +270,14 @@ impl<'a> Recorder<'a> {
         chain.checkpoint.as_ref().map(|(state, _)| state.clone())
     }
 
+    /// The same, but that these chains stay where they are, each at so many iterations.
+    pub(super) fn staying(mut self, chains: &[(usize, usize)]) -> Self {
+        for (chain, iteration) in chains {
+            self.chains[*chain].get_mut().expect("nobody has had it").stays_at = Some(*iteration);
+        }
+        self
+    }
+
     /// Whether records stay here.
     fn stays(&self) -> bool {
         self.stored.as_ref().is_none_or(|stored| !stored.open.load(Ordering::Relaxed))
@@ -390,7 +400,7 @@ impl<'a> Recorder<'a> {
         State {
             started: chain.started,
             finished: chain.finished,
-            warmup: if warm { self.warmup } else { iteration.map_or(0, |n| n as usize) },
+            warmup: if warm { self.warmup } else { iteration.map_or(chain.stays_at.unwrap_or(0), |n| n as usize) },
             warm,
             draws: chain.draws,
             divergent: chain.divergent,
@@ -474,8 +484,10 @@ impl Sink for Recorder<'_> {
             self.observer.between();
         } else if Some(stream) == self.warmup_draw {
             record.append_words(&mut chain.of_warmup);
-        } else if chain.trap.is_some() && (stream == self.adapted || stream == self.progress) {
-            // It ended in an earlier wave.
+        } else if (chain.trap.is_some() || chain.stays_at.is_some())
+            && (stream == self.adapted || stream == self.progress)
+        {
+            // It ended in an earlier wave, or has none now.
         } else if stream == self.adapted {
             chain.adapted = Some(record.arrays());
             chain.warm = Some(Instant::now());

@@ -13,12 +13,12 @@ use indexmap::IndexMap;
 
 use super::records::Recorder;
 use super::writer::{StoredBlock, Writer};
-use super::{Metric, Observer, Reached, Sampling, draws, driver, watch};
-use crate::mcmc::protocol::{POSITION, STATE};
+use super::{Observer, Reached, Sampling, draws, driver, watch};
+use crate::mcmc::protocol::POSITION;
 use crate::program::{Bound, Error, ErrorKind, MemoryEstimate, Options, budget};
 use crate::run::{Stats, TrapKind};
 use crate::store::{BLOCK, BlockStates, ChainBlock, RunStore, StoredTrap};
-use crate::types::{Array, ArrayData, DType, Type};
+use crate::types::{Array, ArrayData, DType};
 
 /// Is told what was compiled.
 pub type Warn<'a> = &'a dyn Fn(&Bound);
@@ -72,7 +72,8 @@ impl Sampling {
         // Whether a chain traps shows again: one for which there was no memory may not.
         states.iter_mut().flat_map(|block| &mut block.lanes).for_each(|lane| lane.trap = None);
         let resumed = states.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum();
-        let bound = self.bound_to(&self.taken_up(store, &states)?, options)?;
+        let (from, staying) = self.taken_up(store, &states)?;
+        let bound = self.bound_to(&from, options)?;
         warn(&bound);
         let layout = self.layout(store, &bound, options)?;
         self.declare(store, &layout, data)?;
@@ -87,7 +88,7 @@ impl Sampling {
         let there: Vec<(usize, usize)> = (states.iter().flat_map(|block| &block.lanes))
             .map(|lane| (lane.draws as usize, lane.states as usize))
             .collect();
-        let recorder = recorder.storing(&there)?;
+        let recorder = recorder.storing(&there)?.staying(&staying);
         bound.prepare(options)?;
 
         // The run ends when its user says so, and when there is no place for its draws.
@@ -178,9 +179,8 @@ impl Sampling {
     pub(super) fn bound_to(&self, states: &[BlockStates], options: &Options) -> Result<Bound, Error> {
         let lanes: Vec<_> = states.iter().flat_map(|block| &block.lanes).collect();
         let names = &self.driver.names;
-        let types = self.state_types();
         let mut inputs = self.inputs();
-        let words: usize = types.iter().map(Type::elements).sum();
+        let words = self.state.words();
         if let Some(lane) = lanes.iter().find(|lane| !lane.state.is_empty() && lane.state.len() != words) {
             let message = format!("a state in the store has {} numbers, where the chain has {words}", lane.state.len());
             return Err(Error::new(ErrorKind::Input, message));
@@ -188,7 +188,7 @@ impl Sampling {
         let resumed = lanes.iter().map(|lane| !lane.state.is_empty()).collect();
         inputs = inputs.lane(&names.resumed, Array::new([lanes.len()], ArrayData::Bool(resumed)));
         let mut first = 0;
-        for (name, ty) in names.state.iter().zip(&types) {
+        for (name, ty) in names.state.iter().zip(self.state.types()) {
             let place = first..first + ty.elements();
             let word = |lane: usize, at: usize| lanes[lane].state.get(at).copied().unwrap_or(0);
             let all = (0..lanes.len()).flat_map(|lane| place.clone().map(move |at| (lane, at)));
@@ -202,30 +202,15 @@ impl Sampling {
             first = place.end;
         }
         let mut bound = self.driver.program.function("main")?.bind(&inputs, options).map_err(driver::without_driver)?;
-        let position = STATE.fields.iter().position(|(name, ..)| *name == POSITION).expect("it is a field");
-        let at: usize = types[..position].iter().map(Type::elements).sum();
+        let at = self.state.place(POSITION).start;
         bound.inputs_mut().drawn = lanes.iter().map(|lane| lane.state.get(at).copied().unwrap_or(0)).collect();
         Ok(bound)
-    }
-
-    /// The types of the fields of a state.
-    pub(super) fn state_types(&self) -> Vec<Type> {
-        let d = self.dimension;
-        let rows = if self.metric == Metric::Dense { d } else { 1 };
-        let shape = |name: &str, rank: usize| match (name, rank) {
-            (_, 0) => vec![],
-            ("averaging", _) => vec![4],
-            ("window", _) => vec![2],
-            (_, 1) => vec![d],
-            _ => vec![rows, d],
-        };
-        STATE.fields.iter().map(|(name, dtype, rank)| Type::new(*dtype, shape(name, *rank))).collect()
     }
 
     /// What the run needs: what waits for the store, and the draws of a block as arrays.
     fn estimate_stored(&self, bound: &Bound, parameters: usize, options: &Options) -> MemoryEstimate {
         let mut estimate = bound.memory(options);
-        let words: usize = self.state_types().iter().map(Type::elements).sum();
+        let words = self.state.words();
         // A state, a few rows behind it, and these rows once more with their parameters.
         let rows =
             self.method.checkpoint_every().saturating_mul(2 * (self.dimension + 16) * size_of::<u64>() + parameters);

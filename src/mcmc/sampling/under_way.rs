@@ -5,7 +5,7 @@
 //! there by who asks.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,8 @@ use super::{Draws, PlannedJob, StoredDraws};
 use crate::program::Error;
 use crate::store::RunStore;
 
-/// Asks a run for its draws while it goes on. A clone asks the same run.
+/// Asks a run for its draws while it goes on. A clone asks the same run, one at a time: of two that go on together it asks the
+/// one that began last.
 ///
 /// ```
 /// use autobatch::Sampler;
@@ -37,7 +38,7 @@ use crate::store::RunStore;
 pub struct DrawsUnderWay(Arc<Mutex<Source>>);
 
 /// Who has the draws.
-#[derive(Default)]
+#[derive(Clone, Default)]
 enum Source {
     /// No run goes on.
     #[default]
@@ -84,20 +85,17 @@ impl DrawsUnderWay {
     /// # Errors
     /// Where there is no memory for them, or the store cannot be read.
     pub fn now(&self) -> Result<Option<Draws>, Error> {
-        let asked = {
-            match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-                Source::Nobody => return Ok(None),
-                Source::Store(path) => Err(path.clone()),
-                Source::Chains(thread) => {
-                    let (answer, answered) = channel();
-                    thread.send(answer).map(|()| answered).map_err(|_| PathBuf::new())
-                }
+        let source = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match source {
+            Source::Nobody => Ok(None),
+            Source::Store(path) => stored(&path).map(Some),
+            Source::Chains(thread) => {
+                let (answer, answered) = channel();
+                // A run that ends meanwhile answers nobody.
+                let asked = thread.send(answer).is_ok();
+                drop(thread);
+                if asked { answered.recv().ok().transpose() } else { Ok(None) }
             }
-        };
-        match asked {
-            // A run that ends meanwhile answers nobody.
-            Ok(answered) => answered.recv().ok().transpose(),
-            Err(path) => stored(path).map(Some),
         }
     }
 
@@ -120,8 +118,8 @@ impl DrawsUnderWay {
 }
 
 /// The draws of a store.
-fn stored(path: PathBuf) -> Result<Draws, Error> {
-    let planned = PlannedJob::load(&path)?;
-    let store = RunStore::look_at(&path)?;
+fn stored(path: &Path) -> Result<Draws, Error> {
+    let planned = PlannedJob::load(path)?;
+    let store = RunStore::look_at(path)?;
     StoredDraws::read(&store, &planned.job(&(0..planned.plan().chains)))?.whole(&store)
 }

@@ -8,7 +8,7 @@ use super::Sampling;
 use super::layout::{Layout, PARAMETERS_FAILED, REACHED_DEPTH, of_phase, stored_name};
 use super::parameters::Phase;
 use super::records::{Recorder, Stored};
-use crate::mcmc::protocol::{INV_METRIC, ITERATION, Q, STATE, STEPSIZE, TREEDEPTH};
+use crate::mcmc::protocol::{INV_METRIC, ITERATION, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Error, Options};
 use crate::run::Trap;
 use crate::store::{BLOCK, BlockStates, ChainBlock, Piece, RunStatus, RunStore, StoredArray, StoredTrap};
@@ -135,7 +135,7 @@ impl Writer<'_> {
         self.store.put_chains(&self.layout.stepsize, block.number, &adapted(STEPSIZE))?;
         self.store.put_chains(&self.layout.inv_metric, block.number, &adapted(INV_METRIC))?;
         let words = self.recorder.row_words().max(1);
-        let iteration = STATE.fields.iter().take_while(|(name, ..)| *name != ITERATION).count();
+        let iteration = self.sampling.state.place(ITERATION).start;
         for (i, stored) in taken {
             let lane = &mut states.lanes[i];
             lane.iteration = stored.state[iteration];

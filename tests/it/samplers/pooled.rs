@@ -169,4 +169,11 @@ fn what_has_nothing_to_learn_is_refused() {
     let many = Sampler::of_source(MODEL).lane_data(own).set("pooled_warmup", true);
     let said = many.chains(2).warmup(20).draws(5).run().expect_err("it is refused").to_string();
     assert!(said.contains("have nothing to learn from one another"), "{said}");
+    let folder = Folder::new("pooled-refused");
+    let (model, store) = (folder.file("m.ab", MODEL), folder.0.join("s.zarr"));
+    let name = store.display().to_string();
+    let run = ["sample", &model, "--shared", "scale=[1.0]", "--store", &name, "--lanes", "0..4", "--wait", "5"];
+    let (code, text) = self::said(&run);
+    assert!(code == Some(1) && text.contains("only where --pooled-warmup asks for it"), "{text}");
+    assert!(!store.exists());
 }
