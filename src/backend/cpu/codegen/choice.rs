@@ -437,6 +437,7 @@ impl Drop for Course<'_> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "codegen")]
 mod tests {
     use super::*;
     use crate::backend::cpu::codegen::tests::beside::compiled;
