@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::meetings::Meetings;
 use super::threads::{Threads, pile_numbers};
 use crate::backend::generator::{self, MachineSegment, Ports, RECORD_HEAD, Site, Storage, TrapMessage};
 use crate::base::{Id as _, IdVec};
@@ -16,7 +17,8 @@ use crate::unit::{self, BlockId};
 pub(super) const FUNCTION: &str = "ab_machine";
 
 /// What every text has.
-const RUNTIME: [&str; 2] = [include_str!("rt/machine.cuh"), include_str!("rt/matrices.cuh")];
+const RUNTIME: [&str; 3] =
+    [include_str!("rt/machine.cuh"), include_str!("rt/matrices.cuh"), include_str!("rt/meetings.cuh")];
 
 /// Return addresses in the report of a trap: `AB_ADDRESSES`.
 const ADDRESSES: usize = 16;
@@ -42,6 +44,8 @@ pub(super) struct Code {
     /// Bytes of the lane buffers of a warp.
     pub(super) arena: usize,
     pub(super) segment: MachineSegment,
+    /// Whether lanes meet.
+    pub(super) meets: bool,
     /// By block where it stands.
     pub(super) blocks: Vec<Loc>,
     pub(super) warp: usize,
@@ -52,15 +56,22 @@ pub(super) struct Code {
 pub(super) type Refused = Vec<(BlockId, String)>;
 
 impl Code {
-    /// The code of the units of a stack program, of which this plan was made.
+    /// The code of the units of a stack program in which lanes meet, and of which this plan was made.
     ///
     /// # Errors
     /// What there is no text for.
-    pub(super) fn of(program: &unit::Program, plan: &Plan, precision: Precision, warp: usize) -> Result<Self, Refused> {
+    pub(super) fn of(meetings: &Meetings, plan: &Plan, precision: Precision, warp: usize) -> Result<Self, Refused> {
+        let program = &meetings.program;
         let frame = Threads { precision, warp };
         let storage = Storage::of(&plan.body, &plan.globals);
         let vars = |ports: &[unit::Port]| ports.iter().map(|port| port.var).collect();
-        let ports = Ports { inputs: vars(&program.inputs), outputs: vars(&program.outputs), entry: program.entry };
+        let ports = Ports {
+            inputs: vars(&program.inputs),
+            outputs: vars(&program.outputs),
+            entry: program.entry,
+            meetings: meetings.at.clone(),
+            continued: meetings.continued.clone(),
+        };
         let mut function = String::new();
         let body = &program.body;
         let made = generator::machine(&frame, (body, &storage), &ports, FUNCTION, &mut function)?;
@@ -83,8 +94,13 @@ impl Code {
             ("NOTES", segment.notes.max(1)),
             ("TRAP", blocks),
             ("DONE", blocks + 1),
+            ("TILES", segment.tiles),
+            ("NUMBERS", segment.numbers),
         ] {
             text += &format!("#define AB_{name} {value}\n");
+        }
+        if !meetings.at.is_empty() {
+            text += "#define AB_MEETS\n";
         }
         text += &pile_numbers(region.tapes.len(), made.stacks.len());
         RUNTIME.iter().for_each(|part| text += part);
@@ -114,10 +130,17 @@ impl Code {
             scratch: region.scratch,
             arena,
             segment,
+            meets: !meetings.at.is_empty(),
             blocks: body.blocks.values().map(|block| block.loc.clone()).collect(),
             warp,
             precision,
         })
+    }
+
+    /// Bytes that the threads of a block take where they meet, by how many of them have a column of their own.
+    pub(super) fn meeting_bytes(&self, columns: usize) -> usize {
+        let rows = self.segment.tiles * BLOCK + self.segment.numbers;
+        if self.meets { rows * columns * element_bytes(DType::Real, self.precision) } else { 0 }
     }
 
     /// Most words of records that a thread writes between two looks at the room.

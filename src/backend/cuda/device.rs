@@ -42,6 +42,8 @@ pub(super) trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where the device fails.
     fn threads(&self) -> Result<usize, DeviceError>;
+    /// Of so many threads with lanes, how many a block has; where lanes meet, the other threads of the block help.
+    fn columns(&self, threads: usize, meets: bool) -> usize;
     /// Words of records after which lanes wait for the host, if there is room.
     fn most_records(&self) -> usize;
     /// Bytes that can be taken.
@@ -54,7 +56,7 @@ pub(super) trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where there is none.
     fn memory(&self, bytes: usize) -> Result<Box<dyn Memory>, DeviceError>;
-    /// Calls the function in so many threads, and waits until all have come back. When `stops` says so, the word `run.stop`,
+    /// Calls the function in so many threads, `run.columns` of a block, and waits until all have come back. When `stops` says so, the word `run.stop`,
     /// which is in memory of this device, is set to 1.
     ///
     /// # Errors
@@ -90,6 +92,7 @@ pub(super) struct Run {
     pub(super) steps: u64,
     pub(super) kept: u64,
     pub(super) scratch: u64,
+    pub(super) tiles: u64,
     pub(super) log: u64,
     pub(super) cursor: u64,
     pub(super) high_water: u64,
@@ -103,7 +106,7 @@ pub(super) struct Run {
     pub(super) deepest: u32,
     pub(super) tape_limit: u32,
     pub(super) theta: u32,
-    pub(super) unused: u32,
+    pub(super) columns: u32,
 }
 
 /// Why a device does not do what it should.

@@ -12,7 +12,7 @@ use cudarc::driver::sys::{
 use super::device::{Device, DeviceError, Memory, Run};
 
 /// Threads of a block, where there are enough: `AB_THREADS`.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 
 /// GPUs with less cannot do what a machine asks of them: reductions over a warp.
 const LEAST: (i32, i32) = (8, 0);
@@ -280,6 +280,15 @@ impl Device for Loaded {
     fn threads(&self) -> Result<usize, DeviceError> {
         Ok(self.gpu.multiprocessors * self.blocks * BLOCK)
     }
+    fn columns(&self, threads: usize, meets: bool) -> usize {
+        // Few lanes are spread over all multiprocessors.
+        let multiprocessors = self.gpu.multiprocessors;
+        match meets {
+            true => threads.div_ceil(multiprocessors * self.blocks).min(BLOCK),
+            false if threads.div_ceil(BLOCK) < multiprocessors => 32,
+            false => BLOCK,
+        }
+    }
     fn most_records(&self) -> usize {
         64 << 20
     }
@@ -303,9 +312,9 @@ impl Device for Loaded {
         self.gpu.enter().map_err(&fails)?;
         let mut run = run;
         let [program, beside] = self.streams[..] else { unreachable!("there are two streams") };
-        // Few lanes are spread over all multiprocessors.
-        let block = if threads.div_ceil(BLOCK) < self.gpu.multiprocessors { 32 } else { BLOCK };
-        let grid = threads.div_ceil(block) as u32;
+        let columns = run.columns as usize;
+        let block = if run.tiles == 0 { columns } else { BLOCK };
+        let grid = threads.div_ceil(columns) as u32;
         let mut parameters = [(&raw mut run).cast::<c_void>()];
         // SAFETY: the function takes one struct of this layout, and the caller answers for
         // what it names. The event and the struct live until the function has come back.

@@ -75,6 +75,9 @@ impl Device for Host {
     fn threads(&self) -> Result<usize, DeviceError> {
         Ok(THREADS)
     }
+    fn columns(&self, _: usize, _: bool) -> usize {
+        1
+    }
     fn most_records(&self) -> usize {
         1 << 16
     }

@@ -5,6 +5,7 @@ mod code;
 mod device;
 mod driver;
 mod host;
+mod meetings;
 mod nvrtc;
 mod run;
 mod threads;
@@ -13,11 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::cpu::MACHINE;
 use crate::backend::{Backend, BackendError, Executable, How, Units};
+use crate::lower::to_plan::{Making, units_to_plan};
 use crate::plan::{Plan, TargetMachine};
 use crate::run::{Outcome, RunInputs, Settings, Sink};
 use crate::types::Precision;
+use crate::unit;
 use code::Code;
 use device::{Device, Scope};
+use meetings::Meetings;
 
 pub use driver::{Gpu, NoGpu, gpus};
 
@@ -41,7 +45,7 @@ impl Backend for CudaHost {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let (plan, code) = code_of(program, how, 1)?;
         let loaded = Loaded { plan, code, on: On::Host, devices: Mutex::default() };
-        loaded.device(Scope::Warp)?;
+        loaded.device(loaded.least_scope())?;
         Ok(Arc::new(loaded))
     }
 }
@@ -79,7 +83,7 @@ impl Backend for Cuda {
         let gpu = Gpu::numbered(self.number).map_err(|error| BackendError::Device(error.to_string()))?;
         let loaded = Loaded { plan, code, on: On::Gpu(gpu), devices: Mutex::default() };
         // What most runs want, and all of them can do with.
-        loaded.device(Scope::Warp)?;
+        loaded.device(loaded.least_scope())?;
         Ok(Arc::new(loaded))
     }
 }
@@ -94,16 +98,18 @@ pub fn text(program: Units, precision: Precision) -> Result<String, BackendError
 }
 
 /// What NVRTC says of the machine code that it makes of a program for a kind of GPU (`sm_90`): registers and spills, of the
-/// code for warps and of that for blocks.
+/// code for warps and of that for blocks; of a program whose lanes meet there is that for blocks alone.
 ///
 /// # Errors
 /// [`BackendError`].
-pub fn report(program: Units, precision: Precision, arch: &str) -> Result<[String; 2], BackendError> {
-    let text = text(program, precision)?;
+pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<String>, BackendError> {
+    let how = How { precision, ..How::default() };
+    let code = code_of(program, &how, WARP)?.1;
+    let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
     let log = |scope| -> Result<String, BackendError> {
-        Ok(nvrtc::made(&text, &nvrtc::options(arch, precision, scope)?)?.log)
+        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, precision, scope)?)?.log)
     };
-    Ok([log(Scope::Warp)?, log(Scope::Block)?])
+    scopes.into_iter().map(log).collect()
 }
 
 impl From<nvrtc::NvrtcError> for BackendError {
@@ -128,9 +134,19 @@ fn code_of(program: Units, how: &How, warp: usize) -> Result<(Arc<Plan>, Code), 
         let message = format!("a program of {MOST_UNITS} blocks or more does not run on a GPU: use `--device cpu`");
         return Err(BackendError::Unsupported(message));
     }
-    let code = Code::of(&units, &plan, how.precision, warp).map_err(|refused| {
+    let (meetings, plan) = match Meetings::of(&units) {
+        Some(meetings) => {
+            debug_assert_eq!(unit::verify(&meetings.program), Vec::new(), "blocks are parted");
+            // Rows that lanes go through together are no business of the plan.
+            let making = Making { machine: plan.body.machine, tile_rows: false };
+            let plan = Arc::new(units_to_plan(&meetings.program, making));
+            (meetings, plan)
+        }
+        None => (Meetings::none(&units), plan),
+    };
+    let code = Code::of(&meetings, &plan, how.precision, warp).map_err(|refused| {
         let (block, why) = &refused[0];
-        let loc = &units.body.blocks[*block].loc;
+        let loc = &meetings.program.body.blocks[*block].loc;
         BackendError::Unsupported(format!("this cannot run on a GPU yet: {why} {}; use `--device cpu`", loc.told()))
     })?;
     Ok((plan, code))
@@ -172,9 +188,17 @@ impl Loaded {
         Ok(device)
     }
 
+    /// The scope that every run can have.
+    fn least_scope(&self) -> Scope {
+        if self.code.meets { Scope::Block } else { Scope::Warp }
+    }
+
     /// The device for a run of so many lanes.
     fn device_for(&self, lanes: usize) -> Result<Arc<dyn Device>, BackendError> {
-        let one_by_one = self.device(Scope::Warp)?;
+        let one_by_one = self.device(self.least_scope())?;
+        if self.code.meets {
+            return Ok(one_by_one);
+        }
         let threads = one_by_one.threads().map_err(|error| BackendError::Device(error.to_string()))?;
         match self.on {
             // A large program may have none for blocks: their memory holds a count for each unit.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::code::{Code, element_bytes, words};
 use super::device::{Device, DeviceError, Memory, Run};
+use super::driver::BLOCK;
 use crate::backend::cpu::told;
 use crate::backend::generator::RECORD_HEAD;
 use crate::base::Id as _;
@@ -222,8 +223,16 @@ impl Attempt<'_> {
         let room = self.device.room()? / 10 * 9;
         let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
         let log_words = if says { self.device.most_records().min(room / 8 / 8) } else { FEW_RECORDS };
-        let most = (room.saturating_sub(log_words * 8) / self.bytes_of_thread()).max(warp);
+        let team = if warp == 1 { 1 } else { BLOCK };
+        let tile_bytes = code.meeting_bytes(team);
+        let most_tiles = tile_bytes * self.device.threads()?.div_ceil(team);
+        let most = (room.saturating_sub(log_words * 8 + most_tiles) / self.bytes_of_thread()).max(warp);
         let threads = lanes.min(self.device.threads()?).min(most / warp * warp).next_multiple_of(warp).max(warp);
+        let columns = self.device.columns(threads, code.meets);
+        let tiles = match tile_bytes {
+            0 => None,
+            bytes => Some(held.zeros(bytes * threads.div_ceil(columns))?),
+        };
         let piles =
             code.piles.iter().zip(&self.levels).map(|(bytes, levels)| held.zeros(bytes * *levels as usize * threads));
         let piles = piles.collect::<Result<Vec<_>, _>>()?;
@@ -275,6 +284,7 @@ impl Attempt<'_> {
             steps: held.address(steps),
             kept: held.address(kept),
             scratch: held.address(scratch),
+            tiles: tiles.map_or(0, |tiles| held.address(tiles)),
             log: held.address(log),
             cursor: held.address(control),
             high_water: log_words as u64,
@@ -288,7 +298,7 @@ impl Attempt<'_> {
             deepest: limit(self.settings.get_max_stack_depth()),
             tape_limit: limit(self.settings.get_max_tape_depth()),
             theta: theta(self.settings.get_schedule()),
-            unused: 0,
+            columns: columns as u32,
         };
         let mut supersteps = 0;
         told.did.threads = threads;

@@ -100,10 +100,9 @@ impl RegionFrame for Threads {
             function.name
         ));
         w("    const struct ab_run *const c = &run;".to_owned());
-        w("    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;".to_owned());
+        w("    AB_FIND_THREAD();".to_owned());
         w("    ab_counts_begin(c);".to_owned());
         w("    ab_scope_begin();".to_owned());
-        w("    if (thread >= c->threads) return;".to_owned());
         w("#else".to_owned());
         w(format!("void {}(const struct ab_run *const c, const uint32_t thread) {{", function.name));
         w("#endif".to_owned());
@@ -113,6 +112,7 @@ impl RegionFrame for Threads {
         w("    const uint64_t threads = c->threads;".to_owned());
         let (offsets, bytes) = self.arena(signature.slots.iter().copied(), storage.slots());
         w(format!("    char *const arena = c->arena + (uint64_t)warp_number * {bytes}; (void)arena, (void)in_warp;"));
+        w(format!("    AB_FIND_COLUMN({bytes});"));
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));
             let c = constant.index();
@@ -129,7 +129,8 @@ impl RegionFrame for Threads {
             w(format!("    uint32_t h{pile} = c->heights[{i} * threads + thread];"));
         }
         w("    uint32_t *const notes = c->notes + thread; (void)notes;".to_owned());
-        w("    uint32_t pc = c->pcs[thread], blocked = AB_NONE, site = c->sites[thread];".to_owned());
+        w("    uint32_t pc = AB_IS_HELPER ? AB_NONE : c->pcs[thread], blocked = AB_NONE, site = c->sites[thread];"
+            .to_owned());
         w("    uint64_t position = c->positions[thread];".to_owned());
         w("    int64_t index = c->indices[thread];".to_owned());
         w("    I draw = c->draws[thread];".to_owned());

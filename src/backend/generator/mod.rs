@@ -27,8 +27,8 @@ pub(in crate::backend) use parts::parts;
 pub use parts::{BlockPart, Segment, Site};
 pub use region::{KernelOp, KernelOperand, KernelSource, RegionExit, RegionSegment, StraightSegment, TrapMessage};
 pub(in crate::backend) use region::{
-    MachineSegment, Mapped, Pile, Ports, RECORD_HEAD, RegionFrame, RegionFunction, StraightFrame, machine, regions,
-    straight,
+    MachineSegment, Mapped, Pile, Ports, RECORD_HEAD, RegionFrame, RegionFunction, Rows, SharedProduct, StraightFrame,
+    machine, regions, straight,
 };
 pub(in crate::backend) use scope::Storage;
 pub(in crate::backend) use ssa::{Kind, LocalId, Op};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use autobatch::program::{Codegen, Engine, Inputs, Options, Program, device};
 use autobatch::run::{NoSink, Settings, TrapKind};
+use autobatch::types::{Array, Precision};
 
 use crate::tools::observed::{Configuration, difference, gpu};
 
@@ -132,7 +133,6 @@ static NVRTC: Mutex<()> = Mutex::new(());
 #[test]
 fn programs_for_a_gpu_spill_nothing() {
     use autobatch::backend::{Units, cuda};
-    use autobatch::types::Precision;
     let _alone = NVRTC.lock();
     let limits = include_str!("gpu_limits.txt").lines().filter(|line| !line.starts_with('#'));
     for line in limits {
@@ -155,4 +155,113 @@ fn programs_for_a_gpu_spill_nothing() {
             Err(why) => return eprintln!("machine code for a GPU is not tested: {why}"),
         }
     }
+}
+
+/// Runs `main` of so many lanes, of which each has a vector, with shared arrays of so many rows and columns.
+fn meets(source: &str, (rows, columns): (usize, usize), special: &[(usize, f64)], lanes: usize, options: &Options) {
+    let program = Program::compile(source).unwrap();
+    let function = program.function("main").unwrap();
+    let mut seed = 1_u64;
+    let mut next = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    };
+    let mut x: Vec<f64> = (0..rows * columns).map(|_| next()).collect();
+    special.iter().for_each(|(at, value)| x[*at] = *value);
+    let y: Vec<f64> = (0..rows).map(|_| f64::from(u8::from(next() > 0.0))).collect();
+    let w: Vec<f64> = (0..lanes * columns).map(|_| next()).collect();
+    let array = |shape: &[usize], values: Vec<f64>| Array::real(shape.iter().copied(), values);
+    let inputs = Inputs::new()
+        .shared("x", array(&[rows, columns], x))
+        .shared("y", array(&[rows], y))
+        .lane("w", array(&[lanes, columns], w))
+        .lane("steps", (0..lanes as i64).map(|lane| lane % 7).collect::<Vec<i64>>());
+    let Some(gpu) = on_gpu(options) else { return };
+    let bound = function.bind(&inputs, &gpu).unwrap();
+    let wanted = Configuration::scalar(options).observe(&function, &inputs).unwrap();
+    let found = Configuration::observe_bound(&bound, &gpu).unwrap();
+    if let Some(why) = difference(&wanted, &found) {
+        panic!("{rows} x {columns}, {lanes} lanes: {why}");
+    }
+    let compiled = bound.compiled();
+    let units = autobatch::backend::Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
+    let text = autobatch::backend::cuda::text(units, Precision::F64).unwrap();
+    assert!(text.contains("ab_meet(here"), "lanes do not meet");
+}
+
+/// Ascends the posterior of a logistic regression; lanes do so different numbers of times.
+const ASCENT: &str = "
+    fn density[n, d](w: real[d], shared x: real[n, d], shared y: real[n]) -> real {
+        let eta = x @ w;
+        dot(y, eta) - sum_log1p_exp(eta) - 0.5 * dot(w, w)
+    }
+    pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
+        let mut q = w;
+        let mut lp = 0.0;
+        for i in 0..steps {
+            let (value, gradient) = value_and_grad(density, wrt = w)(q, x, y);
+            lp = value;
+            q = if q[0] > 0.0 { q + 0.01 * gradient } else { q + 0.02 * gradient };
+        }
+        (lp, q)
+    }";
+
+#[test]
+fn lanes_meet_for_what_goes_row_by_row() {
+    for (rows, columns) in [(512, 3), (700, 40), (1030, 129)] {
+        for lanes in [1, 5, 70] {
+            meets(ASCENT, (rows, columns), &[], lanes, &Options::default());
+        }
+    }
+    meets(ASCENT, (700, 40), &[], 70, &Options::default().precision(Precision::F32));
+}
+
+#[test]
+fn zeros_win_over_what_is_no_number_where_lanes_meet() {
+    // Rows of infinities and of numbers that are none: what is multiplied with 0 in a gradient is 0.
+    let inf = f64::INFINITY;
+    for special in [[(3 * 40 + 5, inf), (600 * 40, -inf)], [(3 * 40, f64::NAN), (690 * 40 + 39, inf)]] {
+        meets(ASCENT, (700, 40), &special, 9, &Options::default());
+    }
+}
+
+/// Several meetings of one block: products by themselves, of either side, with what traps and says something in between, and
+/// a recursion around.
+const SEVERAL: &str = "
+    fn round[n, d](w: real[d], depth: int, shared x: real[n, d], shared y: real[n]) -> (real[d], real) {
+        let scale = random_normal();
+        let p = x @ w;
+        assert(p[0] < 2.0, \"too much: {p[0]}\");
+        emit rows(first: p[1], scale: scale);
+        let q = (p - y) @ x;
+        print(\"at {depth}\");
+        let r = x @ (0.001 * q) + scale;
+        assert(q[1] < 1000.0 && r[0] == r[0], \"more\");
+        let next = 0.1 * (r @ x) + w;
+        if depth > 0 {
+            let (below, total) = round(next, depth - 1, x, y);
+            (below + w, total + sum(p))
+        } else {
+            (next, sum(exp(r)) + dot(p, r))
+        }
+    }
+    pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real[d], real, real) {
+        let (next, total) = round(w, steps, x, y);
+        let kept = x @ next;
+        (next, total, kept[n - 1] + sum(kept))
+    }";
+
+#[test]
+fn lanes_meet_several_times_in_a_block() {
+    for (rows, columns) in [(48, 40), (300, 40), (600, 20)] {
+        meets(SEVERAL, (rows, columns), &[], 31, &Options::default());
+    }
+}
+
+#[test]
+fn what_may_trap_keeps_its_order_where_lanes_meet() {
+    // The first row makes some lanes trap at the first assertion.
+    let large: Vec<(usize, f64)> = (0..40).map(|at| (at, 9.0 * (at % 3) as f64)).collect();
+    meets(SEVERAL, (48, 40), &large, 31, &Options::default());
+    meets(SEVERAL, (48, 40), &[(47 * 40, f64::NAN)], 31, &Options::default());
 }

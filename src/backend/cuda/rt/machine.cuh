@@ -80,6 +80,8 @@ struct ab_run {
     uint64_t *kept;
     // Arrays that are too large for variables of the function.
     int64_t *scratch;
+    // Of the blocks of threads, where their lanes meet.
+    char *tiles;
     // Records, where the next goes, and from where on lanes wait.
     uint64_t *log;
     uint64_t *cursor;
@@ -97,7 +99,9 @@ struct ab_run {
     uint64_t threads;
     uint32_t deepest, tape_limit;
     // Of 256 live lanes, so many make a heavy unit ready.
-    uint32_t theta, unused;
+    uint32_t theta;
+    // Threads of a block that have lanes.
+    uint32_t columns;
 };
 
 // What a warp knows of itself: supersteps, looks within regions, and in which of three arrays its block counts next.
@@ -122,9 +126,53 @@ AB_FN int ab_is_stopped(const struct ab_run *c) {
     return *(const volatile uint32_t *)c->stop != 0 || *(const volatile uint64_t *)c->overflowed != 0;
 }
 
+// Which thread of the run this is. Where lanes meet, a block has helpers, which wait nowhere and keep nothing: what they read
+// where a lane begins is that of the last thread.
 #ifdef __CUDACC__
-// Threads of the block that have lanes: the last block may not be full.
+#ifdef AB_MEETS
+#define AB_FIND_THREAD()                                                                                                  \
+    uint32_t thread = blockIdx.x * c->columns + threadIdx.x;                                                              \
+    const int is_helper = threadIdx.x >= c->columns || thread >= c->threads;                                              \
+    if (is_helper) thread = (uint32_t)c->threads - 1
+#define AB_IS_HELPER is_helper
+#define AB_HELPERS_LEAVE()                                                                                                \
+    if (is_helper) {                                                                                                      \
+        ab_counts_end(c);                                                                                                 \
+        return;                                                                                                           \
+    }
+#else
+#define AB_FIND_THREAD()                                                                                                  \
+    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;                                                        \
+    if (thread >= c->threads) return
+#endif
+#endif
+#ifndef AB_IS_HELPER
+#define AB_IS_HELPER 0
+#define AB_HELPERS_LEAVE()
+#endif
+// Where the lane of this thread stands in the memory of lanes, and the memory of its block.
+#ifdef AB_MEETS
+#ifdef __CUDACC__
+#define AB_BLOCK_NUMBER blockIdx.x
+#else
+#define AB_BLOCK_NUMBER thread
+#endif
+#define AB_FIND_COLUMN(arena)                                                                                             \
+    const uint64_t ab_base = (uint64_t)warp_number * (arena) + in_warp * sizeof(real);                                    \
+    real *const tiles =                                                                                                   \
+        (real *)c->tiles + (uint64_t)AB_BLOCK_NUMBER * ((uint64_t)(AB_TILES * AB_BLOCK + AB_NUMBERS) * AB_TEAM);          \
+    (void)ab_base, (void)tiles;                                                                                           \
+    AB_GLOBAL(tiles)
+#else
+#define AB_FIND_COLUMN(arena)
+#endif
+
+#ifdef __CUDACC__
+// Threads of the block that take part: the last block may not be full.
 AB_FN uint32_t ab_here(const struct ab_run *c) {
+#ifdef AB_MEETS
+    return blockDim.x;
+#endif
     const uint64_t rest = c->threads - (uint64_t)blockIdx.x * blockDim.x;
     return rest < blockDim.x ? (uint32_t)rest : blockDim.x;
 }

@@ -33,6 +33,10 @@ pub(in crate::backend) struct Ports {
     pub(in crate::backend) outputs: Vec<VarId>,
     /// The block where it begins.
     pub(in crate::backend) entry: BlockId,
+    /// The blocks where lanes meet, and the extent of what goes row by row there, if anything does.
+    pub(in crate::backend) meetings: HashMap<BlockId, Option<usize>>,
+    /// Blocks that go on with another one, and are not counted.
+    pub(in crate::backend) continued: HashSet<BlockId>,
 }
 
 /// What the writer of a machine has besides.
@@ -64,6 +68,9 @@ pub(in crate::backend) struct MachineSegment {
     pub(in crate::backend) kept: usize,
     /// Heights that are noted for each call that is an attempt.
     pub(in crate::backend) notes: usize,
+    /// Tiles of the threads of a scope, where lanes meet, and numbers of each lane.
+    pub(in crate::backend) tiles: usize,
+    pub(in crate::backend) numbers: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -83,12 +90,18 @@ impl<'a> Machine<'a> {
             true => unit.blocks.clone(),
             false => vec![unit.blocks[0]],
         };
-        body.units.values().enumerate().flat_map(of_unit).collect()
+        let entries = body.units.values().enumerate().flat_map(of_unit);
+        entries.filter(|block| !self.ports.meetings.contains_key(block)).collect()
+    }
+
+    /// Whether lanes meet at a block.
+    pub(super) fn is_meeting(&self, block: BlockId) -> bool {
+        self.ports.meetings.contains_key(&block)
     }
 }
 
 impl<'a, T: Ending> Writer<'a, T> {
-    fn machine(&mut self) -> &mut Machine<'a> {
+    pub(super) fn machine(&mut self) -> &mut Machine<'a> {
         self.straight.as_mut().and_then(|straight| straight.machine.as_mut()).expect("it is a machine")
     }
 
@@ -124,6 +137,9 @@ impl<'a, T: Ending> Writer<'a, T> {
             self.machine().words = 0;
             self.line(format!("AB_ROOM({});", block.index()));
         }
+        if self.machine().ports.continued.contains(&block) {
+            return;
+        }
         self.loc = self.units.blocks[block].loc.clone();
         let limit = self.site(TrapKind::StepLimit, String::new(), None);
         self.line(format!("AB_COUNT({limit});"));
@@ -140,6 +156,11 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.open("for (;;) {");
         self.line("const uint32_t unit = ab_next(c, &warp, pc, ab_weights);");
         self.line("if (unit == AB_NONE) break;");
+        for block in self.blocks.iter().copied() {
+            let Some(rows) = self.machine().ports.meetings.get(&block).copied() else { continue };
+            let made = self.meeting(block, rows);
+            made.ok_or_else(|| vec![(block, "what is done where lanes meet".to_owned())])?;
+        }
         self.open("if (pc == unit) {");
         self.open("switch (unit) {");
         for block in entries {
@@ -160,6 +181,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.line("next:;");
         self.line("AB_RECONVERGE();");
         self.close();
+        self.line("AB_HELPERS_LEAVE();");
         self.save();
         Ok(())
     }

@@ -10,6 +10,7 @@ mod log_sums;
 mod loops;
 mod machine;
 mod matrices;
+mod meeting;
 mod operations;
 mod place;
 mod shapes;
@@ -35,6 +36,7 @@ use crate::unit::{BlockEnd, BlockId, Body, Op, OpKind, SideEffect};
 
 pub(in crate::backend) use machine::Ports;
 pub(in crate::backend) use machine::{MachineSegment, RECORD_HEAD};
+pub(in crate::backend) use meeting::{Rows, SharedProduct};
 pub use straight::{KernelOp, KernelOperand, KernelSource, StraightSegment, TrapMessage};
 pub(in crate::backend) use straight::{Mapped, StraightFrame, machine, straight};
 use text::{Extent, MOST_MOVED, MOST_MOVED_OFTEN, Writer};

@@ -283,7 +283,12 @@ impl<T: Ending> Writer<'_, T> {
     /// The statements of the blocks one after the other; or the blocks that have none, and why.
     pub(super) fn blocks_or_refused(&mut self) -> Result<(), Vec<(BlockId, String)>> {
         let mut refused = Vec::new();
-        for (number, id) in self.blocks.iter().enumerate() {
+        let meets = |id: BlockId| {
+            let machine = self.straight.as_ref().and_then(|straight| straight.machine.as_ref());
+            machine.is_some_and(|machine| machine.is_meeting(id))
+        };
+        let own: Vec<_> = self.blocks.iter().enumerate().filter(|(_, id)| !meets(**id)).collect();
+        for (number, id) in own {
             if let Err(why) = self.block(number, *id) {
                 self.forget_open();
                 refused.push((*id, why));

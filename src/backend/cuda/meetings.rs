@@ -1,0 +1,279 @@
+//! Where lanes meet: a product with a large shared matrix, and what goes row by row with it, is a block of its own, which
+//! the threads of a block of the GPU run together for all of their lanes that wait there. The matrix is read once for all
+//! of them, and threads without a lane help.
+//!
+//! A block that has such a product is parted: what stands before, what is done together, and what follows. What one part
+//! makes and another one reads goes through new variables. All that is done together neither traps nor says anything, so
+//! nobody sees that it is done at another time.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::backend::generator::{Rows, SharedProduct};
+use crate::base::{Id as _, IdVec};
+use crate::parts::StorageClass;
+use crate::prim::BLOCK;
+use crate::types::{DType, Type};
+use crate::unit::{Block, BlockId, Op, OpKind, Operand, Program, Terminator, Unit, Value, ValueId, Var, VarId};
+
+/// Multiply-adds in one lane from which on a product is worth a meeting: one of fewer takes about as long as it takes a
+/// block to meet.
+const FEWEST: usize = 1 << 10;
+
+/// Rows from which on they are taken some at a time, with all that goes row by row.
+const FEWEST_ROWS: usize = 2 * BLOCK;
+
+/// A program whose lanes meet.
+pub(super) struct Meetings {
+    pub(super) program: Program,
+    /// The blocks where they do, and what goes row by row there, if anything does.
+    pub(super) at: HashMap<BlockId, Option<usize>>,
+    /// Blocks that go on with another one, and are not counted.
+    pub(super) continued: HashSet<BlockId>,
+}
+
+impl Meetings {
+    /// The same program, with blocks where lanes meet; none where they have no reason to.
+    pub(super) fn of(program: &Program) -> Option<Self> {
+        let mut made = Self::none(program);
+        let units = program.body.units.values().filter(|unit| !unit.region);
+        let mut left: Vec<BlockId> = units.flat_map(|unit| unit.blocks.iter().copied()).collect();
+        while let Some(block) = left.pop() {
+            if let Some(meeting) = Meeting::in_block(&made.program, block) {
+                left.extend(made.part(block, &meeting));
+            }
+        }
+        (!made.at.is_empty()).then_some(made)
+    }
+
+    /// A program whose lanes do not meet.
+    pub(super) fn none(program: &Program) -> Self {
+        Self { program: program.clone(), at: HashMap::new(), continued: HashSet::new() }
+    }
+
+    /// Parts a block; gives the parts that may have other products.
+    fn part(&mut self, block: BlockId, meeting: &Meeting) -> [BlockId; 2] {
+        let body = &mut self.program.body;
+        let whole = body.blocks[block].clone();
+        let (middle, last) = (body.blocks.next_id(), BlockId::new(body.blocks.next_id().index() + 1));
+        let mut parting = Parting::new(&whole, &mut body.vars, meeting.whose(&whole));
+        let parts = [0, 1, 2].map(|part| parting.ops(part));
+        let [first, together, rest] =
+            parts.map(|(values, ops)| Block { values, ops, term: Terminator::Jump(middle), loc: whole.loc.clone() });
+        body.blocks[block] = first;
+        body.blocks.push(Block { term: Terminator::Jump(last), ..together });
+        body.blocks.push(Block { term: parting.term(2), ..rest });
+        for id in [middle, last] {
+            body.units.push(Unit { blocks: vec![id], region: false });
+        }
+        self.at.insert(middle, meeting.rows);
+        self.continued.insert(last);
+        [block, last]
+    }
+}
+
+/// What lanes of a block do together: some of its operations.
+struct Meeting {
+    /// The extent of what goes row by row; a product by itself has none.
+    rows: Option<usize>,
+    ops: HashSet<usize>,
+}
+
+impl Meeting {
+    /// That of the first product of a block that is worth one.
+    fn in_block(program: &Program, id: BlockId) -> Option<Self> {
+        let block = &program.body.blocks[id];
+        if block.values.values().any(|value| value.uniform) {
+            return None;
+        }
+        let product = |op: &Op| SharedProduct::of(&op.kind, block, &program.globals);
+        let (at, first) = block.ops.iter().enumerate().find_map(|(at, op)| {
+            product(op).filter(|product| product.rows * product.inner >= FEWEST).map(|product| (at, product))
+        })?;
+        let rows = [first.rows, first.inner].into_iter().find(|extent| *extent >= FEWEST_ROWS);
+        let Some(rows) = rows else { return Some(Self { rows: None, ops: HashSet::from([at]) }) };
+        let mut row_by_row = Rows::new(rows);
+        let ops = block.ops.iter().enumerate();
+        let ops = ops.filter(|(_, op)| row_by_row.takes(&op.kind, block, &program.globals)).map(|(at, _)| at);
+        let ops: HashSet<usize> = ops.collect();
+        let meeting = Self { rows: Some(rows), ops };
+        // A product of rows that must all be known before, or rows of bools that are kept.
+        let is_one = meeting.ops.contains(&at) && meeting.keeps_reals(block);
+        Some(if is_one { meeting } else { Self { rows: None, ops: HashSet::from([at]) } })
+    }
+
+    /// Whether all that others read of it is of reals.
+    fn keeps_reals(&self, block: &Block<Terminator>) -> bool {
+        let made = |value: ValueId| {
+            let mut own = self.ops.iter().filter_map(|at| block.ops[*at].kind.dst());
+            own.any(|dst| dst == value)
+        };
+        let mut all = true;
+        for (_, op) in block.ops.iter().enumerate().filter(|(at, _)| !self.ops.contains(at)) {
+            op.kind.for_each_operand(|operand| {
+                let kept = operand.var().filter(|value| block.values[*value].ty.dtype != DType::Real && made(*value));
+                all &= kept.is_none();
+            });
+        }
+        all
+    }
+
+    /// By operation the part that has it: 0 stands before, 1 is done together, 2 follows. From the first on that needs what
+    /// is done together, all follow: what they say and where they trap keeps its order.
+    fn whose(&self, block: &Block<Terminator>) -> Vec<usize> {
+        let mut made: HashSet<ValueId> = HashSet::new();
+        let mut follows = false;
+        let whose = block.ops.iter().enumerate().map(|(at, op)| {
+            if self.ops.contains(&at) {
+                made.extend(op.kind.dst());
+                return 1;
+            }
+            let mut needs = false;
+            op.kind.for_each_operand(|operand| needs |= operand.var().is_some_and(|value| made.contains(&value)));
+            follows |= needs;
+            if follows { 2 } else { 0 }
+        });
+        whose.collect()
+    }
+}
+
+/// The parts of a block while they are made.
+struct Parting<'a> {
+    whole: &'a Block<Terminator>,
+    vars: &'a mut IdVec<VarId, Var>,
+    whose: Vec<usize>,
+    /// By value the operation that makes it.
+    maker: HashMap<ValueId, usize>,
+    /// The variables that values go through which one part makes and another one reads.
+    crossing: HashMap<ValueId, VarId>,
+    /// Of the part at hand, the new numbers of the values.
+    values: HashMap<ValueId, ValueId>,
+}
+
+impl<'a> Parting<'a> {
+    fn new(whole: &'a Block<Terminator>, vars: &'a mut IdVec<VarId, Var>, mut whose: Vec<usize>) -> Self {
+        let maker = whole.ops.iter().enumerate().filter_map(|(at, op)| Some((op.kind.dst()?, at))).collect();
+        // A variable that is read again later is stored after that.
+        for at in 0..whole.ops.len() {
+            if matches!(whole.ops[at].kind, OpKind::Store { .. }) {
+                whose[at] = 2;
+            }
+        }
+        let mut parting = Self { whole, vars, whose, maker, crossing: HashMap::new(), values: HashMap::new() };
+        for value in parting.read_elsewhere() {
+            let Value { ty, name, .. } = &whole.values[value];
+            let var = parting.variable(ty.clone(), name);
+            parting.crossing.insert(value, var);
+        }
+        parting
+    }
+
+    /// The values that another part reads than the one that makes them, but for those that are loaded.
+    fn read_elsewhere(&self) -> BTreeSet<ValueId> {
+        let mut read = BTreeSet::new();
+        let mut see = |operand: Operand, part: usize| {
+            let Some(value) = operand.var() else { return };
+            let maker = self.maker[&value];
+            if self.whose[maker] != part && self.loaded(value).is_none() {
+                read.insert(value);
+            }
+        };
+        for (op, part) in self.whole.ops.iter().zip(&self.whose) {
+            op.kind.for_each_operand(|operand| see(operand, *part));
+        }
+        if let Terminator::Branch(condition, ..) = &self.whole.term {
+            see(*condition, 2);
+        }
+        read
+    }
+
+    /// The variable that a value can be loaded from in any part: it is stored at the end, and what is popped off a stack is
+    /// gone.
+    fn loaded(&self, value: ValueId) -> Option<VarId> {
+        let OpKind::Load { var, .. } = &self.whole.ops[self.maker[&value]].kind else { return None };
+        let pops = |op: &Op| matches!(&op.kind, OpKind::Pop { stack, .. } if stack == var);
+        (!self.whole.ops.iter().any(pops)).then_some(*var)
+    }
+
+    fn variable(&mut self, ty: Type, name: &str) -> VarId {
+        let taken = |name: &str| self.vars.values().any(|var| var.name == name);
+        let mut names = (0..).map(|n| format!("{name}.met{n}"));
+        let name = names.find(|name| !taken(name)).expect("there are enough names");
+        self.vars.push(Var { name, ty, class: StorageClass::Register, uniform: false })
+    }
+
+    /// The operations of a part, with the values that they make.
+    fn ops(&mut self, part: usize) -> (IdVec<ValueId, Value>, Vec<Op>) {
+        let (mut values, mut made) = (IdVec::new(), Vec::new());
+        self.values.clear();
+        let mut wanted: Vec<ValueId> = Vec::new();
+        let mut see = |operand: Operand| {
+            if let Some(value) = operand.var().filter(|value| !wanted.contains(value)) {
+                wanted.push(value);
+            }
+        };
+        let own = || self.whole.ops.iter().zip(&self.whose).filter(|(_, of)| **of == part).map(|(op, _)| op);
+        own().for_each(|op| op.kind.for_each_operand(&mut see));
+        if let (2, Terminator::Branch(condition, ..)) = (part, &self.whole.term) {
+            see(*condition);
+        }
+        // What comes from elsewhere is loaded first.
+        for value in wanted {
+            let at = self.maker[&value];
+            let var = match self.loaded(value) {
+                Some(var) => var,
+                None if self.whose[at] != part => self.crossing[&value],
+                None => continue,
+            };
+            let dst = values.push(self.whole.values[value].clone());
+            self.values.insert(value, dst);
+            made.push(Op { kind: OpKind::Load { dst, var }, loc: self.whole.ops[at].loc.clone() });
+        }
+        let is_loaded = |op: &Op| op.kind.dst().is_some_and(|value| self.loaded(value).is_some());
+        for op in own().filter(|op| !is_loaded(op)).cloned().collect::<Vec<_>>() {
+            let dst = op.kind.dst().map(|value| {
+                let dst = values.push(self.whole.values[value].clone());
+                self.values.insert(value, dst);
+                (value, dst)
+            });
+            made.push(Op { kind: self.renamed(op.kind), loc: op.loc.clone() });
+            if let Some((value, dst)) = dst
+                && let Some(var) = self.crossing.get(&value)
+            {
+                made.push(Op { kind: OpKind::Store { var: *var, value: Operand::Var(dst) }, loc: op.loc });
+            }
+        }
+        (values, made)
+    }
+
+    /// The end of a part.
+    fn term(&self, part: usize) -> Terminator {
+        match self.whole.term.clone() {
+            Terminator::Branch(condition, yes, no) => {
+                debug_assert_eq!(part, 2, "the last part ends as the whole did");
+                Terminator::Branch(self.operand(condition), yes, no)
+            }
+            term => term,
+        }
+    }
+
+    fn operand(&self, operand: Operand) -> Operand {
+        operand.var().map_or(operand, |value| Operand::Var(self.values[&value]))
+    }
+
+    fn renamed(&self, kind: OpKind) -> OpKind {
+        match kind {
+            OpKind::Load { dst, var } => OpKind::Load { dst: self.values[&dst], var },
+            OpKind::Compute { dst, prim, args } => {
+                let args = args.iter().map(|arg| self.operand(*arg)).collect();
+                OpKind::Compute { dst: self.values[&dst], prim, args }
+            }
+            OpKind::Store { var, value } => OpKind::Store { var, value: self.operand(value) },
+            OpKind::Push { stack, value } => OpKind::Push { stack, value: self.operand(value) },
+            OpKind::Pop { dst, stack } => OpKind::Pop { dst: self.values[&dst], stack },
+            OpKind::Effect(effect) => {
+                let effect = effect.map_reads(|operand| self.operand(*operand));
+                OpKind::Effect(effect.map_dst(|dst| self.values[&dst]))
+            }
+        }
+    }
+}

@@ -1,0 +1,531 @@
+//! Where lanes meet: a block whose operations the threads of a scope do together for all lanes that wait there.
+//!
+//! Such a block has a product with a large shared matrix, or what goes row by row along a long axis with one: products that
+//! make rows, functions of elements, sums over rows and products that add rows up. Rows are taken by blocks of [`BLOCK`], as
+//! sums and products are defined, so the bits are those of each lane by itself. What is between the steps of one block of
+//! rows stands in *tiles*, one column for each lane; numbers of a lane stand in its column, too.
+//!
+//! The text counts on names of `meetings.cuh`.
+
+use std::collections::{HashMap, HashSet};
+
+use super::place::{Place, View};
+use super::text::{Variable, Writer};
+use crate::backend::generator::ending::Ending;
+use crate::backend::generator::functions::{self, Call, group_type, prefix};
+use crate::backend::generator::operations::{self, literal};
+use crate::backend::generator::ssa::{Fold, Products};
+use crate::base::Id as _;
+use crate::parts::{self, SharedId, SharedSource};
+use crate::prim::{BLOCK, Class, Contraction, LOG_BLOCK, Prim, Reduction, computed_elementwise};
+use crate::types::{DType, Scalar, Type};
+use crate::unit::{Block, BlockId, Globals, OpKind, Operand, ValueId, VarId};
+
+/// A product of a matrix that is the same for all lanes and a vector of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::backend) struct SharedProduct {
+    matrix: SharedId,
+    vector: ValueId,
+    /// Elements of the result.
+    pub(in crate::backend) rows: usize,
+    /// Elements of the vector.
+    pub(in crate::backend) inner: usize,
+    /// How far the elements of a column of the matrix stand apart, and those of a row.
+    strides: [usize; 2],
+    /// Whether zeros win over what is no number.
+    chain: bool,
+}
+
+impl SharedProduct {
+    /// What an operation is, if that.
+    pub(in crate::backend) fn of<T>(kind: &OpKind, block: &Block<T>, globals: &Globals) -> Option<Self> {
+        let OpKind::Compute { prim: prim @ (Prim::MatMul | Prim::ChainMatMul), args, .. } = kind else { return None };
+        let chain = *prim == Prim::ChainMatMul;
+        let types = [0, 1].map(|at| block.operand_type(args[at], globals));
+        if types.iter().any(|ty| ty.dtype != DType::Real || ty.elements() == 0) {
+            return None;
+        }
+        let (shared, vector, rows, inner, strides) = match (args[0], args[1], &types[0].shape[..], &types[1].shape[..])
+        {
+            (Operand::Shared(matrix), Operand::Var(vector), [rows, inner], [_]) => {
+                (matrix, vector, *rows, *inner, [*inner, 1])
+            }
+            (Operand::Var(vector), Operand::Shared(matrix), [_], [inner, rows]) => {
+                (matrix, vector, *rows, *inner, [1, *rows])
+            }
+            _ => return None,
+        };
+        // Of a transpose the matrix itself is read.
+        let (matrix, strides) = match &globals.shared[shared].source {
+            SharedSource::Prim(Prim::Transpose, of) => match of[0] {
+                parts::Operand::Shared(of) if strides[1] == 1 => (of, [1, rows]),
+                parts::Operand::Shared(of) => (of, [inner, 1]),
+                _ => (shared, strides),
+            },
+            _ => (shared, strides),
+        };
+        (rows > 1 && inner > 1).then_some(Self { matrix, vector, rows, inner, strides, chain })
+    }
+}
+
+/// What goes row by row along an axis.
+pub(in crate::backend) struct Rows {
+    extent: usize,
+    /// What has an element for each row and is made row by row.
+    made: HashSet<ValueId>,
+    /// What is known only when all rows have been gone through.
+    after: HashSet<ValueId>,
+}
+
+impl Rows {
+    /// Of so many rows.
+    pub(in crate::backend) fn new(extent: usize) -> Self {
+        Self { extent, made: HashSet::new(), after: HashSet::new() }
+    }
+
+    /// Whether an operation, the next one of its block, goes row by row with those that did before.
+    pub(in crate::backend) fn takes<T>(&mut self, kind: &OpKind, block: &Block<T>, globals: &Globals) -> bool {
+        let taken = self.row_by_row(kind, block, globals);
+        let mut late = taken == Some(After);
+        kind.for_each_operand(|operand| {
+            let needs = |of: &HashSet<ValueId>| operand.var().is_some_and(|value| of.contains(&value));
+            late |= needs(&self.after) || taken.is_none() && needs(&self.made);
+        });
+        if let Some(dst) = kind.dst() {
+            if late {
+                self.after.insert(dst);
+            } else if taken == Some(RowByRow) {
+                self.made.insert(dst);
+            }
+        }
+        taken.is_some()
+    }
+
+    fn row_by_row<T>(&self, kind: &OpKind, block: &Block<T>, globals: &Globals) -> Option<Made> {
+        let OpKind::Compute { dst, prim, args } = kind else { return None };
+        let ty = &block.values[*dst].ty;
+        let types: Vec<Type> = args.iter().map(|arg| block.operand_type(*arg, globals)).collect();
+        let is_known = |arg: &Operand| arg.var().is_none_or(|value| !self.after.contains(&value));
+        if !args.iter().all(is_known) {
+            return None;
+        }
+        let is_rows = |at: usize| types[at].shape[..] == [self.extent];
+        if let Some(product) = SharedProduct::of(kind, block, globals) {
+            if product.rows == self.extent && !self.made.contains(&product.vector) {
+                return Some(RowByRow);
+            }
+            return (product.inner == self.extent).then_some(After);
+        }
+        if fold(*prim, ty).is_some() {
+            return (ty.elements() == 1 && (0..args.len()).all(|at| is_rows(at) && types[at].dtype == DType::Real))
+                .then_some(After);
+        }
+        // A number of the lane is one of reals.
+        let is_number =
+            |at: usize| types[at].shape.is_empty() && (args[at].var().is_none() || types[at].dtype == DType::Real);
+        let is_row = |at: usize| is_rows(at) && (types[at].dtype == DType::Real || self.is_made(args[at]));
+        let is_elementwise = ty.shape[..] == [self.extent]
+            && is_total(*prim, &types)
+            && (0..args.len()).all(|at| is_number(at) || is_row(at));
+        is_elementwise.then_some(RowByRow)
+    }
+
+    fn is_made(&self, operand: Operand) -> bool {
+        operand.var().is_some_and(|value| self.made.contains(&value))
+    }
+}
+
+/// When a value is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// An element with each row.
+    RowByRow,
+    /// All of it after the last row.
+    After,
+}
+use Made::{After, RowByRow};
+
+/// Whether a primitive goes element by element, and never traps.
+fn is_total(prim: Prim, types: &[Type]) -> bool {
+    let dtypes: Vec<DType> = types.iter().map(|ty| ty.dtype).collect();
+    matches!(prim.class(), computed_elementwise!()) && matches!(functions::of(prim, &dtypes), Call::Total(_))
+}
+
+/// How a primitive adds up reals, if it does.
+fn fold(prim: Prim, ty: &Type) -> Option<Fold> {
+    match prim.class() {
+        Class::Reduction(of @ (Reduction::Sum | Reduction::SumLog | Reduction::SumLog1pExp))
+            if ty.dtype == DType::Real =>
+        {
+            Some(Fold::All(of))
+        }
+        Class::Contraction(Contraction::Dot) => Some(Fold::Products(Products::Ordinary)),
+        Class::Contraction(Contraction::ChainDot) => Some(Fold::Products(Products::ChainRule)),
+        _ => None,
+    }
+}
+
+/// Rows that a thread has of a product of so many: 32 rows of threads go through them.
+fn rows_of_thread(rows: usize) -> usize {
+    let time = |each: usize| rows.div_ceil(32 * each) * each * (2 * each + 1) / (2 * each);
+    [8, 4, 2, 1].into_iter().min_by_key(|each| (time(*each), 8 - each)).expect("there are some")
+}
+
+/// What a meeting has where it is written.
+struct Meeting<'b, T> {
+    block: &'b Block<T>,
+    /// The variables that values come from.
+    loaded: HashMap<ValueId, VarId>,
+    /// The variables that they go to.
+    stored: HashMap<ValueId, VarId>,
+    /// What is row by row, where it is there: of a tile its number.
+    tiles: HashMap<ValueId, usize>,
+    /// Numbers of lanes by what they are of.
+    numbers: HashMap<ValueId, usize>,
+    /// How many there are, with those that are only between steps.
+    used: usize,
+}
+
+impl<T: Ending> Writer<'_, T> {
+    /// The statements of a block where lanes meet; `rows` is the extent of what goes row by row. None for what none is made
+    /// of.
+    pub(super) fn meeting(&mut self, id: BlockId, rows: Option<usize>) -> Option<()> {
+        let units = self.units;
+        let block = &units.blocks[id];
+        let next = *block.term.successors().first()?;
+        let mut meeting = Meeting {
+            block,
+            loaded: HashMap::new(),
+            stored: HashMap::new(),
+            tiles: HashMap::new(),
+            numbers: HashMap::new(),
+            used: 0,
+        };
+        for op in &block.ops {
+            match &op.kind {
+                OpKind::Load { dst, var } => _ = meeting.loaded.insert(*dst, *var),
+                OpKind::Store { var, value } => _ = meeting.stored.insert(value.var()?, *var),
+                OpKind::Compute { .. } => {}
+                OpKind::Push { .. } | OpKind::Pop { .. } | OpKind::Effect(_) => return None,
+            }
+        }
+        self.open(&format!("if (unit == {}) {{", id.index()));
+        self.line(format!("const int here = pc == {};", id.index()));
+        self.line("const uint32_t own = ab_meet(here, ab_base); (void)own;");
+        match rows {
+            Some(rows) => self.meeting_by_rows(&mut meeting, rows)?,
+            None => self.meeting_for_product(&meeting)?,
+        }
+        self.line(format!("if (here) pc = {};", next.index()));
+        self.line("goto next;");
+        self.close();
+        let segment = &mut self.machine().segment;
+        segment.tiles = segment.tiles.max(meeting.tiles.len());
+        segment.numbers = segment.numbers.max(meeting.used);
+        Some(())
+    }
+
+    /// A product by itself.
+    fn meeting_for_product(&mut self, meeting: &Meeting<'_, T>) -> Option<()> {
+        let (dst, product) =
+            meeting.block.ops.iter().find_map(|op| {
+                Some((op.kind.dst()?, SharedProduct::of(&op.kind, meeting.block, self.storage.globals)?))
+            })?;
+        let from = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
+        let to = self.lanes_of(*meeting.stored.get(&dst)?)?;
+        self.shared_product(
+            &product,
+            (&product.rows.to_string(), product.rows),
+            &product.inner.to_string(),
+            ["0", &from, &to, "0"],
+        )?;
+        self.line("AB_TOGETHER();");
+        Some(())
+    }
+
+    /// The call of a product: of so many rows, from elements of the matrix on, with the vectors, the results, and whether
+    /// these are added to what is there.
+    fn shared_product(
+        &mut self,
+        product: &SharedProduct,
+        (rows, most): (&str, usize),
+        inner: &str,
+        [first, from, to, adds]: [&str; 4],
+    ) -> Option<()> {
+        let constant = self.storage.constants[product.matrix]?;
+        let matrix = self.constant(constant, DType::Real)?;
+        let SharedProduct { chain, strides: [row, column], .. } = *product;
+        let (each, chain, along) = (rows_of_thread(most), u8::from(chain), u8::from(column == 1));
+        self.line(format!(
+            "AB_PRODUCT({each}, {chain}, {along}, {matrix} + {first}, {row}, {column}, {rows}, {inner}, {from}, {to}, {adds});"
+        ));
+        Some(())
+    }
+
+    /// The lane buffer of an array, as the operand of a product.
+    fn lanes_of(&mut self, var: VarId) -> Option<String> {
+        let Variable::Array(View { place: Place::Slot(slot), first: (None, 0), .. }, _) = self.variables.get(&var)?
+        else {
+            return None;
+        };
+        let slot = *slot;
+        self.signature.slots.insert(slot);
+        Some(format!("AB_LANES(p{})", slot.index()))
+    }
+
+    /// What goes row by row, for all rows.
+    fn meeting_by_rows(&mut self, meeting: &mut Meeting<'_, T>, rows: usize) -> Option<()> {
+        let block = meeting.block;
+        let globals = self.storage.globals;
+        let computed: Vec<(ValueId, Prim, &[Operand])> = block
+            .ops
+            .iter()
+            .filter_map(|op| match &op.kind {
+                OpKind::Compute { dst, prim, args } => Some((*dst, *prim, &args[..])),
+                _ => None,
+            })
+            .collect();
+        let product = |dst: ValueId| {
+            block
+                .ops
+                .iter()
+                .find(|op| op.kind.dst() == Some(dst))
+                .and_then(|op| SharedProduct::of(&op.kind, block, globals))
+        };
+        let is_rows = |value: ValueId| block.values[value].ty.shape[..] == [rows];
+        let is_sum = |(dst, prim): (ValueId, Prim)| fold(prim, &block.values[dst].ty).is_some();
+        // Numbers of lanes come first.
+        for (_, _, args) in &computed {
+            for value in args.iter().filter_map(|arg| arg.var()) {
+                let Some(var) = meeting.loaded.get(&value) else { continue };
+                let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { continue };
+                if !meeting.numbers.contains_key(&value) {
+                    let number = meeting.number();
+                    meeting.numbers.insert(value, number);
+                    self.line(format!("if (here) ab_number({number}, own) = {name};"));
+                }
+            }
+        }
+        // What a product makes, and what a later step but the next functions reads, stands in a tile.
+        for (dst, prim, args) in &computed {
+            let product = product(*dst);
+            if product.is_some_and(|product| product.rows == rows && !is_added(&product, rows, meeting)) {
+                meeting.tile(*dst);
+            }
+            if product.is_some() || is_sum((*dst, *prim)) {
+                let made = |value: &ValueId| is_rows(*value) && !meeting.loaded.contains_key(value);
+                for value in args.iter().filter_map(|arg| arg.var()).filter(made).collect::<Vec<_>>() {
+                    meeting.tile(value);
+                }
+            }
+        }
+        self.line("AB_TOGETHER();");
+        self.open(&format!("for (int first = 0; first < {rows}; first += {BLOCK}) {{"));
+        self.line(format!("const int rows = {rows} - first < {BLOCK} ? {rows} - first : {BLOCK};"));
+        for (dst, ..) in &computed {
+            let Some(product) = product(*dst).filter(|p| p.rows == rows && !is_added(p, rows, meeting)) else {
+                continue;
+            };
+            let from = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
+            let (first, to) =
+                (format!("first * (int64_t){}", product.strides[0]), format!("AB_TILE({})", meeting.tiles[dst]));
+            self.shared_product(&product, ("rows", BLOCK), &product.inner.to_string(), [&first, &from, &to, "0"])?;
+        }
+        self.line("AB_TOGETHER();");
+        self.functions_of_rows(meeting, rows, &computed)?;
+        self.line("AB_TOGETHER();");
+        let sums: Vec<_> = computed.iter().filter(|(dst, prim, _)| is_sum((*dst, *prim))).copied().collect();
+        self.sums_of_rows(meeting, &sums)?;
+        for (dst, ..) in &computed {
+            let Some(product) = product(*dst).filter(|product| is_added(product, rows, meeting)) else { continue };
+            let from = match meeting.tiles.get(&product.vector) {
+                Some(tile) => format!("AB_TILE({tile})"),
+                None => {
+                    let lanes = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
+                    format!("AB_FROM({lanes}, first)")
+                }
+            };
+            let to = self.lanes_of(*meeting.stored.get(dst)?)?;
+            let first = format!("first * (int64_t){}", product.strides[1]);
+            let size = product.rows;
+            self.shared_product(&product, (&size.to_string(), size), "rows", [&first, &from, &to, "first > 0"])?;
+        }
+        self.line("AB_TOGETHER();");
+        self.close();
+        for (dst, ..) in sums {
+            let Some(var) = meeting.stored.get(&dst) else { continue };
+            let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { return None };
+            self.line(format!("if (here) {name} = ab_number({}, own);", meeting.numbers[&dst]));
+        }
+        Some(())
+    }
+
+    /// The functions of elements, of all rows at hand.
+    fn functions_of_rows(
+        &mut self,
+        meeting: &Meeting<'_, T>,
+        rows: usize,
+        computed: &[(ValueId, Prim, &[Operand])],
+    ) -> Option<()> {
+        let block = meeting.block;
+        let mut made: HashMap<ValueId, String> = HashMap::new();
+        let is_product = |dst: ValueId| {
+            let mut ops = block.ops.iter().filter(|op| op.kind.dst() == Some(dst));
+            ops.any(|op| SharedProduct::of(&op.kind, block, self.storage.globals).is_some())
+        };
+        let own: Vec<_> = computed
+            .iter()
+            .filter(|(dst, prim, _)| {
+                block.values[*dst].ty.shape[..] == [rows] && fold(*prim, &block.values[*dst].ty).is_none()
+            })
+            .map(|(dst, prim, args)| (*dst, *prim, *args, is_product(*dst)))
+            .collect();
+        // Of products only what is kept.
+        if own.iter().all(|(dst, _, _, product)| *product && !meeting.stored.contains_key(dst)) {
+            return Some(());
+        }
+        self.open("AB_EACH(r, column, rows) {");
+        for (dst, prim, args, product) in own {
+            let dtype = block.values[dst].ty.dtype;
+            if !product {
+                let operands: Vec<String> =
+                    args.iter().map(|arg| self.row(meeting, &made, *arg)).collect::<Option<_>>()?;
+                let dtypes: Vec<DType> =
+                    args.iter().map(|arg| block.operand_type(*arg, self.storage.globals).dtype).collect();
+                let Call::Total(function) = functions::of(prim, &dtypes) else { return None };
+                let name = format!("x{}", dst.index());
+                self.line(format!("const {} {name} = {function}({});", group_type(dtype), operands.join(", ")));
+                if let Some(tile) = meeting.tiles.get(&dst) {
+                    self.line(format!("ab_tile({tile}, r, column) = {name};"));
+                }
+                made.insert(dst, name);
+            }
+            if let Some(var) = meeting.stored.get(&dst) {
+                let to = self.lanes_of(*var)?;
+                let value = self.row(meeting, &made, Operand::Var(dst))?;
+                self.line(format!("AB_OF_LANE({to}, first + r, column) = {value};"));
+            }
+        }
+        self.close();
+        Some(())
+    }
+
+    /// An operand where a row and a column are at hand, as an expression.
+    fn row(&mut self, meeting: &Meeting<'_, T>, made: &HashMap<ValueId, String>, operand: Operand) -> Option<String> {
+        match operand {
+            Operand::Const(scalar @ (Scalar::Real(_) | Scalar::Bool(_) | Scalar::Int(_))) => Some(literal(scalar)),
+            Operand::Shared(shared) => {
+                let ty = self.storage.globals.shared[shared].ty.clone();
+                let constant = self.storage.constants[shared]?;
+                let at = if ty.elements() == 1 && ty.shape.is_empty() { "0" } else { "first + r" };
+                let name = self.constant(constant, ty.dtype)?;
+                Some(format!("{}_splat({name}[{at}])", prefix(ty.dtype)))
+            }
+            Operand::Var(value) => {
+                if let Some(name) = made.get(&value) {
+                    return Some(name.clone());
+                }
+                if let Some(tile) = meeting.tiles.get(&value) {
+                    return Some(format!("ab_tile({tile}, r, column)"));
+                }
+                if let Some(number) = meeting.numbers.get(&value) {
+                    return Some(format!("ab_number({number}, column)"));
+                }
+                let lanes = self.lanes_of(*meeting.loaded.get(&value)?)?;
+                Some(format!("AB_OF_LANE({lanes}, first + r, column)"))
+            }
+        }
+    }
+
+    /// The sums of the rows at hand, each of a column by one thread.
+    fn sums_of_rows(&mut self, meeting: &mut Meeting<'_, T>, sums: &[(ValueId, Prim, &[Operand])]) -> Option<()> {
+        if sums.is_empty() {
+            return Some(());
+        }
+        let made = HashMap::new();
+        for (dst, ..) in sums {
+            let number = meeting.number();
+            meeting.numbers.insert(*dst, number);
+        }
+        // Sums of logarithms go by smaller blocks, which are added up in the order of the rows.
+        let blocks = BLOCK / LOG_BLOCK;
+        let is_of_logs =
+            |prim: Prim| matches!(prim.class(), Class::Reduction(Reduction::SumLog | Reduction::SumLog1pExp));
+        let of_logs: Vec<_> = sums.iter().filter(|(_, prim, _)| is_of_logs(*prim)).copied().collect();
+        let mut parts = HashMap::new();
+        for (at, (dst, prim, args)) in of_logs.iter().enumerate() {
+            let first: Vec<usize> = (0..blocks).map(|_| meeting.number()).collect();
+            if at == 0 {
+                self.open(&format!("AB_EACH_COLUMN(part, column, {}) {{", of_logs.len() * blocks));
+                self.line(format!("const int begin = part % {blocks} * {LOG_BLOCK};"));
+                self.line(format!("const int end = begin + {LOG_BLOCK} < rows ? begin + {LOG_BLOCK} : rows;"));
+                self.line("R product, addends = r_splat(0);");
+                self.open(&format!("switch (part / {blocks}) {{"));
+            }
+            let c = prim.row().c;
+            self.line(format!("case {at}:"));
+            self.line(format!("product = r_{c}_start();"));
+            self.open("for (int r = begin; r < end; r++) {");
+            let x = self.row(meeting, &made, args[0])?;
+            self.line(format!("r_{c}_step(&product, &addends, {x});"));
+            self.close();
+            self.line(format!(
+                "if (begin < end) ab_number({} + part % {blocks}, column) = r_{c}_end(product, addends);",
+                first[0]
+            ));
+            self.line("break;");
+            parts.insert(*dst, first[0]);
+        }
+        if !of_logs.is_empty() {
+            self.close();
+            self.close();
+            self.line("AB_TOGETHER();");
+        }
+        self.open(&format!("AB_EACH_COLUMN(sum, column, {}) {{", sums.len()));
+        self.open("switch (sum) {");
+        for (at, (dst, prim, args)) in sums.iter().enumerate() {
+            let total = format!("ab_number({}, column)", meeting.numbers[dst]);
+            self.open(&format!("case {at}: {{"));
+            if let Some(part) = parts.get(dst) {
+                self.line(format!("R s = first > 0 ? {total} : ab_number({part}, column);"));
+                self.line(format!(
+                    "for (int b = first > 0 ? 0 : 1; b * {LOG_BLOCK} < rows; b++) s = r_add(s, ab_number({part} + b, column));"
+                ));
+                self.line(format!("{total} = s;"));
+            } else {
+                let fold = fold(*prim, &meeting.block.values[*dst].ty)?;
+                self.line("R s = r_splat(0);");
+                self.open("AB_UNROLL(8) for (int r = 0; r < rows; r++) {");
+                let operands: Vec<String> =
+                    args.iter().map(|arg| self.row(meeting, &made, *arg)).collect::<Option<_>>()?;
+                let step = operations::step(fold, DType::Real, "s", &operands, String::new);
+                self.line(format!("s = {};", step.text));
+                self.close();
+                self.line(format!("{total} = first > 0 ? r_add({total}, s) : s;"));
+            }
+            self.line("break;");
+            self.close();
+        }
+        self.close();
+        self.close();
+        Some(())
+    }
+}
+
+/// Whether a product adds up what is row by row.
+fn is_added<T>(product: &SharedProduct, rows: usize, meeting: &Meeting<'_, T>) -> bool {
+    let made_here = !meeting.loaded.contains_key(&product.vector);
+    product.inner == rows && (made_here || product.rows != rows)
+}
+
+impl<T> Meeting<'_, T> {
+    fn number(&mut self) -> usize {
+        self.used += 1;
+        self.used - 1
+    }
+    /// A value gets a tile, if it has none.
+    fn tile(&mut self, value: ValueId) {
+        let next = self.tiles.len();
+        self.tiles.entry(value).or_insert(next);
+    }
+}
