@@ -124,6 +124,11 @@ pub fn usual() -> Arc<dyn Backend> {
 
 /// The back end of this name.
 pub fn named(name: &str) -> Option<Arc<dyn Backend>> {
+    // For tests.
+    #[cfg(feature = "codegen")]
+    if name == "cuda-threads" {
+        return Some(Arc::new(cuda::CudaThreads));
+    }
     if let Some(gpu) = cuda::Cuda::named(name) {
         return Some(Arc::new(gpu));
     }

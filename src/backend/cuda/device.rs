@@ -33,6 +33,26 @@ pub(super) enum Scope {
     Block,
 }
 
+impl Scope {
+    /// What the text is told of it.
+    pub(super) fn definition(self) -> &'static str {
+        match self {
+            Scope::Warp => "",
+            Scope::Block => "#define AB_SCOPE_BLOCK",
+        }
+    }
+}
+
+/// How threads are divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grid {
+    pub(super) blocks: usize,
+    /// Threads of a block.
+    pub(super) threads: usize,
+    /// Those of them that have lanes; the others help where lanes meet.
+    pub(super) columns: usize,
+}
+
 /// A device with the function of a program.
 pub(super) trait Device: fmt::Debug + Send + Sync {
     /// Its name.
@@ -42,8 +62,8 @@ pub(super) trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where the device fails.
     fn threads(&self) -> Result<usize, DeviceError>;
-    /// Of so many threads with lanes, how many a block has; where lanes meet, the other threads of the block help.
-    fn columns(&self, threads: usize, meets: bool) -> usize;
+    /// The blocks for so many threads with lanes.
+    fn grid(&self, threads: usize, meets: bool) -> Grid;
     /// Words of records after which lanes wait for the host, if there is room.
     fn most_records(&self) -> usize;
     /// Bytes that can be taken.
@@ -56,7 +76,7 @@ pub(super) trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// Where there is none.
     fn memory(&self, bytes: usize) -> Result<Box<dyn Memory>, DeviceError>;
-    /// Calls the function in so many threads, `run.columns` of a block, and waits until all have come back. When `stops` says so, the word `run.stop`,
+    /// Calls the function in all threads of a grid, and waits until all have come back. When `stops` says so, the word `run.stop`,
     /// which is in memory of this device, is set to 1.
     ///
     /// # Errors
@@ -64,7 +84,7 @@ pub(super) trait Device: fmt::Debug + Send + Sync {
     ///
     /// # Safety
     /// All that `run` names is there: memory of this device, of the sizes that the function was made for.
-    unsafe fn launch(&self, run: Run, threads: usize, stops: &dyn Fn() -> bool) -> Result<(), DeviceError>;
+    unsafe fn launch(&self, run: Run, grid: Grid, stops: &dyn Fn() -> bool) -> Result<(), DeviceError>;
 }
 
 /// `struct ab_run` of `machine.cuh`. What points somewhere is an address of the device.

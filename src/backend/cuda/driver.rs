@@ -9,10 +9,10 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice_attribute as Attribute, CUfunction, CUfunction_attribute, CUmodule, CUstream,
 };
 
-use super::device::{Device, DeviceError, Memory, Run};
+use super::device::{Device, DeviceError, Grid, Memory, Run};
 
 /// Threads of a block, where there are enough: `AB_THREADS`.
-pub(super) const BLOCK: usize = 256;
+const BLOCK: usize = 256;
 
 /// GPUs with less cannot do what a machine asks of them: reductions over a warp.
 const LEAST: (i32, i32) = (8, 0);
@@ -280,14 +280,15 @@ impl Device for Loaded {
     fn threads(&self) -> Result<usize, DeviceError> {
         Ok(self.gpu.multiprocessors * self.blocks * BLOCK)
     }
-    fn columns(&self, threads: usize, meets: bool) -> usize {
+    fn grid(&self, threads: usize, meets: bool) -> Grid {
         // Few lanes are spread over all multiprocessors.
         let multiprocessors = self.gpu.multiprocessors;
-        match meets {
+        let columns = match meets {
             true => threads.div_ceil(multiprocessors * self.blocks).min(BLOCK),
             false if threads.div_ceil(BLOCK) < multiprocessors => 32,
             false => BLOCK,
-        }
+        };
+        Grid { columns, blocks: threads.div_ceil(columns), threads: if meets { BLOCK } else { columns } }
     }
     fn most_records(&self) -> usize {
         64 << 20
@@ -307,14 +308,11 @@ impl Device for Loaded {
         memory.fill(0)?;
         Ok(Box::new(memory))
     }
-    unsafe fn launch(&self, run: Run, threads: usize, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
+    unsafe fn launch(&self, run: Run, grid: Grid, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
         let fails = failed("the program failed on the GPU");
         self.gpu.enter().map_err(&fails)?;
         let mut run = run;
         let [program, beside] = self.streams[..] else { unreachable!("there are two streams") };
-        let columns = run.columns as usize;
-        let block = if run.tiles == 0 { columns } else { BLOCK };
-        let grid = threads.div_ceil(columns) as u32;
         let mut parameters = [(&raw mut run).cast::<c_void>()];
         // SAFETY: the function takes one struct of this layout, and the caller answers for
         // what it names. The event and the struct live until the function has come back.
@@ -323,7 +321,7 @@ impl Device for Loaded {
             result::ctx::synchronize().map_err(&fails)?;
             let event =
                 result::event::create(cudarc::driver::sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(&fails)?;
-            let (grid, block) = ((grid, 1, 1), (block as u32, 1, 1));
+            let (grid, block) = ((grid.blocks as u32, 1, 1), (grid.threads as u32, 1, 1));
             let launched = result::launch_kernel(self.function, grid, block, 0, program, &mut parameters)
                 .and_then(|()| result::event::record(event, program));
             let (mut waited, mut told, mut untold) = (0_u32, false, None);

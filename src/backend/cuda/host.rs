@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::device::{Device, DeviceError, Memory, Run};
+use super::device::{Device, DeviceError, Grid, Memory, Run};
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
 use crate::types::Precision;
 
@@ -35,9 +35,20 @@ impl Host {
 
 /// Memory of the host, in words, so that all elements are aligned; atomic ones, since functions change them through their
 /// address.
-struct Words(Vec<AtomicU64>);
+pub(super) struct Words(Vec<AtomicU64>);
 
 impl Words {
+    /// So many bytes, all zero.
+    ///
+    /// # Errors
+    /// Where there is no room.
+    pub(super) fn of(bytes: usize) -> Result<Box<dyn Memory>, DeviceError> {
+        let words = bytes.div_ceil(8).max(1);
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(words).map_err(|_| DeviceError::NoMemory(bytes))?;
+        memory.resize_with(words, || AtomicU64::new(0));
+        Ok(Box::new(Self(memory)))
+    }
     fn bytes(&self) -> *mut u8 {
         self.0.as_ptr().cast_mut().cast()
     }
@@ -75,8 +86,8 @@ impl Device for Host {
     fn threads(&self) -> Result<usize, DeviceError> {
         Ok(THREADS)
     }
-    fn columns(&self, _: usize, _: bool) -> usize {
-        1
+    fn grid(&self, threads: usize, _: bool) -> Grid {
+        Grid { blocks: threads, threads: 1, columns: 1 }
     }
     fn most_records(&self) -> usize {
         1 << 16
@@ -85,13 +96,10 @@ impl Device for Host {
         Ok(crate::run::available_memory().unwrap_or(1 << 30) / 2)
     }
     fn memory(&self, bytes: usize) -> Result<Box<dyn Memory>, DeviceError> {
-        let words = bytes.div_ceil(8).max(1);
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(words).map_err(|_| DeviceError::NoMemory(bytes))?;
-        memory.resize_with(words, || AtomicU64::new(0));
-        Ok(Box::new(Words(memory)))
+        Words::of(bytes)
     }
-    unsafe fn launch(&self, run: Run, threads: usize, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
+    unsafe fn launch(&self, run: Run, grid: Grid, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
+        let threads = grid.blocks;
         // SAFETY: it is memory of the host, of which this word is read and written as a whole from here on.
         let stop = unsafe { AtomicU32::from_ptr(run.stop as *mut u32) };
         let (next, left) = (AtomicUsize::new(0), AtomicUsize::new(threads));

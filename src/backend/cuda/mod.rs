@@ -4,6 +4,7 @@
 mod code;
 mod device;
 mod driver;
+mod emulated;
 mod host;
 mod meetings;
 mod nvrtc;
@@ -45,6 +46,25 @@ impl Backend for CudaHost {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let (plan, code) = code_of(program, how, 1)?;
         let loaded = Loaded { plan, code, on: On::Host, devices: Mutex::default() };
+        loaded.device(loaded.least_scope())?;
+        Ok(Arc::new(loaded))
+    }
+}
+
+/// Threads of the host as those of a GPU: for tests.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaThreads;
+
+impl Backend for CudaThreads {
+    fn name(&self) -> &'static str {
+        "cuda-threads"
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
+    }
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
+        let (plan, code) = code_of(program, how, WARP)?;
+        let loaded = Loaded { plan, code, on: On::Threads, devices: Mutex::default() };
         loaded.device(loaded.least_scope())?;
         Ok(Arc::new(loaded))
     }
@@ -167,6 +187,7 @@ struct Loaded {
 enum On {
     Gpu(Gpu),
     Host,
+    Threads,
 }
 
 impl Loaded {
@@ -178,6 +199,7 @@ impl Loaded {
         }
         let device: Arc<dyn Device> = match &self.on {
             On::Host => Arc::new(host::Host::new(&self.code.text, code::FUNCTION, self.code.precision)?),
+            On::Threads => Arc::new(emulated::Emulated::new(&self.code.text, scope.definition(), self.code.precision)?),
             On::Gpu(gpu) => {
                 let cubin = nvrtc::cubin(&self.code.text, &gpu.arch(), self.code.precision, scope)?;
                 let loaded = driver::Loaded::new(gpu.clone(), &cubin.code, code::FUNCTION);
@@ -202,7 +224,7 @@ impl Loaded {
         let threads = one_by_one.threads().map_err(|error| BackendError::Device(error.to_string()))?;
         match self.on {
             // A large program may have none for blocks: their memory holds a count for each unit.
-            On::Gpu(_) if lanes >= threads => Ok(self.device(Scope::Block).unwrap_or(one_by_one)),
+            On::Gpu(_) | On::Threads if lanes >= threads => Ok(self.device(Scope::Block).unwrap_or(one_by_one)),
             _ => Ok(one_by_one),
         }
     }

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use super::code::{Code, element_bytes, words};
 use super::device::{Device, DeviceError, Memory, Run};
-use super::driver::BLOCK;
 use crate::backend::cpu::told;
 use crate::backend::generator::RECORD_HEAD;
 use crate::base::Id as _;
@@ -223,16 +222,14 @@ impl Attempt<'_> {
         let room = self.device.room()? / 10 * 9;
         let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
         let log_words = if says { self.device.most_records().min(room / 8 / 8) } else { FEW_RECORDS };
-        let team = if warp == 1 { 1 } else { BLOCK };
-        let tile_bytes = code.meeting_bytes(team);
-        let most_tiles = tile_bytes * self.device.threads()?.div_ceil(team);
+        let most_threads = self.device.threads()?;
+        let most_grid = self.device.grid(most_threads, code.meets);
+        let tile_bytes = code.meeting_bytes(most_grid.threads);
+        let most_tiles = tile_bytes * most_grid.blocks;
         let most = (room.saturating_sub(log_words * 8 + most_tiles) / self.bytes_of_thread()).max(warp);
-        let threads = lanes.min(self.device.threads()?).min(most / warp * warp).next_multiple_of(warp).max(warp);
-        let columns = self.device.columns(threads, code.meets);
-        let tiles = match tile_bytes {
-            0 => None,
-            bytes => Some(held.zeros(bytes * threads.div_ceil(columns))?),
-        };
+        let threads = lanes.min(most_threads).min(most / warp * warp).next_multiple_of(warp).max(warp);
+        let grid = self.device.grid(threads, code.meets);
+        let tiles = held.zeros(tile_bytes * grid.blocks)?;
         let piles =
             code.piles.iter().zip(&self.levels).map(|(bytes, levels)| held.zeros(bytes * *levels as usize * threads));
         let piles = piles.collect::<Result<Vec<_>, _>>()?;
@@ -284,7 +281,7 @@ impl Attempt<'_> {
             steps: held.address(steps),
             kept: held.address(kept),
             scratch: held.address(scratch),
-            tiles: tiles.map_or(0, |tiles| held.address(tiles)),
+            tiles: held.address(tiles),
             log: held.address(log),
             cursor: held.address(control),
             high_water: log_words as u64,
@@ -298,7 +295,7 @@ impl Attempt<'_> {
             deepest: limit(self.settings.get_max_stack_depth()),
             tape_limit: limit(self.settings.get_max_tape_depth()),
             theta: theta(self.settings.get_schedule()),
-            columns: columns as u32,
+            columns: grid.columns as u32,
         };
         let mut supersteps = 0;
         told.did.threads = threads;
@@ -307,7 +304,7 @@ impl Attempt<'_> {
         while !done {
             let started = Instant::now();
             // SAFETY: what the struct names was made above, for this code, and is held until the end.
-            unsafe { self.device.launch(run, threads, &|| self.settings.is_stopped())? };
+            unsafe { self.device.launch(run, grid, &|| self.settings.is_stopped())? };
             let [cursor, queue, overflowed] = held.words(control, 0, 3)?[..] else { unreachable!("three words") };
             told.did.busy += started.elapsed().as_secs_f64();
             told.did.launches += 1;

@@ -63,6 +63,10 @@ impl Access for Threads {
         format!("AB_UNROLL({turns})")
     }
 
+    fn rolled(&self) -> String {
+        "AB_LONG".to_owned()
+    }
+
     fn load(&self, from: Stored, at: &str, dtype: DType) -> String {
         let p = prefix(dtype);
         match from {

@@ -53,6 +53,11 @@ pub(in crate::backend) trait Access {
     fn unrolled(&self, turns: usize) -> String {
         format!("_Pragma(\"GCC unroll {turns}\")")
     }
+    /// The line before a loop of more turns than are written out; none where the compiler of the text may do with it what it
+    /// likes.
+    fn rolled(&self) -> String {
+        String::new()
+    }
     /// The draw of this number, counted from those that the lane has made, as an expression; `function` draws.
     fn draw(&self, function: &str, number: &str) -> String;
 }

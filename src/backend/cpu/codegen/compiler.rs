@@ -141,13 +141,15 @@ pub enum Target {
     Avx2,
     /// One lane at a time, in plain C.
     Scalar,
+    /// Threads as those of a GPU, in C++.
+    Emulated,
 }
 
 impl Target {
     /// Whether this processor can run such code.
     pub fn runs_here(self) -> bool {
         match self {
-            Target::Native | Target::Scalar => true,
+            Target::Native | Target::Scalar | Target::Emulated => true,
             #[cfg(target_arch = "x86_64")]
             Target::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             #[cfg(not(target_arch = "x86_64"))]
@@ -160,6 +162,8 @@ impl Target {
             Target::Native => &[NATIVE],
             Target::Avx2 => &["-mavx2", "-mfma"],
             Target::Scalar => &[NATIVE, TUNE, "-DLANES_SCALAR"],
+            // The text is of CUDA; what serves C alone is not told twice.
+            Target::Emulated => &[NATIVE, TUNE, "-xc++", "-std=gnu++17", "-fno-exceptions", "-fno-rtti", "-pthread", "-w"],
         }
     }
 }

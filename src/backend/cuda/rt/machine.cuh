@@ -20,6 +20,11 @@ typedef unsigned short uint16_t;
 #define AB_PRAGMA(x) _Pragma(#x)
 #define AB_UNROLL(n) AB_PRAGMA(unroll n)
 #define AB_ROLLED AB_PRAGMA(unroll 1)
+// Before a loop of many turns: written out as a whole, as the compiler likes to, one of 100 turns takes it many seconds, and what
+// a warp runs no longer stays in the cache of instructions.
+#ifndef AB_LONG
+#define AB_LONG AB_UNROLL(4)
+#endif
 // What is told of a pointer: it names memory that all threads see.
 #define AB_GLOBAL(p) __builtin_assume(__isGlobal(p))
 #else
@@ -29,10 +34,13 @@ typedef unsigned short uint16_t;
 #define AB_PRAGMA(x) _Pragma(#x)
 #define AB_UNROLL(n) AB_PRAGMA(GCC unroll n)
 #define AB_ROLLED
+#define AB_LONG
 #define AB_GLOBAL(p)
 #endif
 // Threads of a block.
+#ifndef AB_THREADS
 #define AB_THREADS 256
+#endif
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
 #define AB_IN_ORDER
 

@@ -16,7 +16,7 @@ __shared__ uint32_t ab_columns;
 // Parts of both matrices of a product: AB_DEEP elements of each chain at a time.
 #define AB_DEEP (64 / (int)sizeof(real))
 #define AB_MOST_COLUMNS (512 / (int)sizeof(real))
-__shared__ __align__(16) real ab_staged[AB_DEEP * (256 + 16 / sizeof(real) + AB_MOST_COLUMNS)];
+__shared__ __align__(16) real ab_staged[AB_DEEP * (AB_TEAM + 16 / sizeof(real) + AB_MOST_COLUMNS)];
 
 // By all threads: those that are here get a column each, in the order of the threads; gives that of the thread.
 AB_FN uint32_t ab_meet(int here, uint64_t base) {
@@ -88,14 +88,14 @@ template <int M, int N> AB_FN void ab_product_step(const real *a, const real *b,
         for (int j = 0; j < N; j++) sum[i][j] = r_fma(rows[i], columns[j], sum[i][j]);
 }
 
-// A product for columns from `begin` on, at most 8 N: 32 times 8 threads have M rows and N columns each. `along`: whether the
+// A product for columns from `begin` on, at most 8 N: 8 threads side by side have N columns each, and all of them M rows. `along`: whether the
 // elements of a row of the matrix stand side by side.
 template <int M, int N, int CHAIN, int ALONG, class From, class To>
 static __device__ __noinline__ void ab_product_columns(const real *a, const int64_t a_row, const int64_t a_column,
                                                        const int rows, const int inner, const From from, const To to,
                                                        const int adds, const int begin, const int end_column) {
     enum {
-        ROWS = 32 * M,
+        ROWS = AB_TEAM / 8 * M,
         STRIDE = ROWS + 16 / (int)sizeof(real),
         COLUMNS = 8 * N,
         OF_A = AB_DEEP * ROWS / AB_TEAM,

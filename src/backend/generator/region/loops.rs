@@ -66,8 +66,9 @@ impl<T: Ending> Writer<'_, T> {
 
     /// A line that opens a loop of so many turns.
     pub(super) fn open_loop_over(&mut self, counter: &str, turns: usize) {
-        if turns <= MOST_UNROLLED {
-            self.line(self.frame.unrolled(turns));
+        let pragma = if turns <= MOST_UNROLLED { self.frame.unrolled(turns) } else { self.frame.rolled() };
+        if !pragma.is_empty() {
+            self.line(pragma);
         }
         self.open(&format!("for (int {counter} = 0; {counter} < {turns}; {counter}++) {{"));
     }

@@ -160,7 +160,7 @@ impl<T: Ending> Writer<'_, T> {
             self.line(format!("R {} = {zero};", sum.name));
         }
         if elements <= BLOCK {
-            self.open(&format!("for (int e = 0; e < {elements}; e++) {{"));
+            self.open_loop_over("e", elements);
             self.line("AB_IN_ORDER;");
             for sum in sums {
                 self.fold(sum.fold, DType::Real, &sum.name, (&sum.views, Some("e")));
