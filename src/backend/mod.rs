@@ -129,6 +129,10 @@ pub fn named(name: &str) -> Option<Arc<dyn Backend>> {
     if name == "cuda-threads" {
         return Some(Arc::new(cuda::CudaThreads));
     }
+    #[cfg(feature = "codegen")]
+    if let Some(arch) = name.strip_prefix("cuda-code:") {
+        return Some(Arc::new(cuda::CudaCode { arch: arch.to_owned() }));
+    }
     if let Some(gpu) = cuda::Cuda::named(name) {
         return Some(Arc::new(gpu));
     }

@@ -16,6 +16,9 @@ use crate::unit::{self, BlockId};
 /// The name of the function.
 pub(super) const FUNCTION: &str = "ab_machine";
 
+/// Columns of a tile: a block has no more threads.
+const MOST_COLUMNS: usize = 256;
+
 /// What every text has.
 const RUNTIME: [&str; 3] =
     [include_str!("rt/machine.cuh"), include_str!("rt/matrices.cuh"), include_str!("rt/meetings.cuh")];
@@ -137,10 +140,18 @@ impl Code {
         })
     }
 
-    /// Bytes that the threads of a block take where they meet, by how many of them have a column of their own.
-    pub(super) fn meeting_bytes(&self, columns: usize) -> usize {
-        let rows = self.segment.tiles * BLOCK + self.segment.numbers;
-        if self.meets { rows * columns * element_bytes(DType::Real, self.precision) } else { 0 }
+    /// Bytes of the numbers of lanes that meet, in a block of so many threads.
+    pub(super) fn met_bytes(&self, threads: usize) -> usize {
+        self.segment.numbers * threads * element_bytes(DType::Real, self.precision)
+    }
+
+    /// Columns of the tiles where lanes meet, and the bytes of all tiles, where a block has so many bytes of shared memory.
+    pub(super) fn tiles(&self, shared: usize) -> (usize, usize) {
+        let column = self.segment.tiles * BLOCK * element_bytes(DType::Real, self.precision);
+        // Counts of each unit, and what is staged of products.
+        let taken = 28 * (self.blocks.len() + 3) + (28 << 10);
+        let width = shared.saturating_sub(taken).checked_div(column).unwrap_or(1).clamp(1, MOST_COLUMNS);
+        (width, width * column)
     }
 
     /// Most words of records that a thread writes between two looks at the room.

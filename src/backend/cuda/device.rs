@@ -33,16 +33,6 @@ pub(super) enum Scope {
     Block,
 }
 
-impl Scope {
-    /// What the text is told of it.
-    pub(super) fn definition(self) -> &'static str {
-        match self {
-            Scope::Warp => "",
-            Scope::Block => "#define AB_SCOPE_BLOCK",
-        }
-    }
-}
-
 /// How threads are divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Grid {
@@ -112,7 +102,7 @@ pub(super) struct Run {
     pub(super) steps: u64,
     pub(super) kept: u64,
     pub(super) scratch: u64,
-    pub(super) tiles: u64,
+    pub(super) numbers_met: u64,
     pub(super) log: u64,
     pub(super) cursor: u64,
     pub(super) high_water: u64,

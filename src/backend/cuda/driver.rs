@@ -176,6 +176,8 @@ pub(super) struct Loaded {
     blocks: usize,
     /// Bytes that all threads take for variables of the function.
     local: usize,
+    /// Bytes of shared memory that a block is given.
+    shared: usize,
 }
 
 // SAFETY: modules, functions and streams belong to the context, which may be used from any thread.
@@ -191,7 +193,7 @@ impl Loaded {
     ///
     /// # Errors
     /// What the driver says.
-    pub(super) fn new(gpu: Gpu, code: &[u8], name: &str) -> Result<Self, DeviceError> {
+    pub(super) fn new(gpu: Gpu, code: &[u8], (name, shared): (&str, usize)) -> Result<Self, DeviceError> {
         let fails = failed("the code of the program cannot be loaded");
         gpu.enter().map_err(&fails)?;
         let name = CString::new(name).expect("a name of ours");
@@ -199,9 +201,16 @@ impl Loaded {
         unsafe {
             let module = result::module::load_data(code.as_ptr().cast()).map_err(&fails)?;
             let function = std::ptr::null_mut();
-            let mut loaded = Self { gpu, module, function, streams: Vec::new(), blocks: 1, local: 0 };
+            let mut loaded = Self { gpu, module, function, streams: Vec::new(), blocks: 1, local: 0, shared };
             loaded.function = result::module::get_function(module, name).map_err(&fails)?;
-            let blocks = result::occupancy::max_active_block_per_multiprocessor(loaded.function, BLOCK as i32, 0);
+            result::function::set_function_attribute(
+                loaded.function,
+                CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                shared as i32,
+            )
+            .map_err(&fails)?;
+            let blocks =
+                result::occupancy::max_active_block_per_multiprocessor(loaded.function, BLOCK as i32, shared);
             loaded.blocks = blocks.map_err(&fails)?.max(1) as usize;
             let bytes = result::function::get_function_attribute(
                 loaded.function,
@@ -322,7 +331,7 @@ impl Device for Loaded {
             let event =
                 result::event::create(cudarc::driver::sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(&fails)?;
             let (grid, block) = ((grid.blocks as u32, 1, 1), (grid.threads as u32, 1, 1));
-            let launched = result::launch_kernel(self.function, grid, block, 0, program, &mut parameters)
+            let launched = result::launch_kernel(self.function, grid, block, self.shared as u32, program, &mut parameters)
                 .and_then(|()| result::event::record(event, program));
             let (mut waited, mut told, mut untold) = (0_u32, false, None);
             let ended = launched.and_then(|()| {

@@ -4,7 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::device::{Device, DeviceError, Grid, Memory, Run};
+use super::code::Code;
+use super::device::{Device, DeviceError, Grid, Memory, Run, Scope};
 use super::host::Words;
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
 use crate::types::Precision;
@@ -13,6 +14,9 @@ use crate::types::Precision;
 const BLOCK: usize = 64;
 /// Blocks of a run.
 const BLOCKS: usize = 3;
+
+/// Columns of a tile: fewer than a block can have.
+const COLUMNS: usize = 24;
 
 /// What the text asks of CUDA, and what begins threads.
 const BEFORE: &str = concat!("#define AB_THREADS 64\n", include_str!("rt/emulated.h"));
@@ -28,13 +32,14 @@ pub(super) struct Emulated {
 }
 
 impl Emulated {
-    /// Compiles a text; `scope` is the definition that says whose scheduler it has.
+    /// Compiles the code of a program.
     ///
     /// # Errors
     /// Where there is no C++ compiler, or it fails.
-    pub(super) fn new(text: &str, scope: &str, precision: Precision) -> Result<Self, CodegenError> {
-        let options = CompilerOptions { real_f32: precision == Precision::F32, target: Target::Emulated };
-        let text = format!("{scope}\n{BEFORE}{text}{AFTER}");
+    pub(super) fn new(code: &Code, scope: Scope) -> Result<Self, CodegenError> {
+        let options = CompilerOptions { real_f32: code.precision == Precision::F32, target: Target::Emulated };
+        let scope = if scope == Scope::Block { "#define AB_SCOPE_BLOCK\n" } else { "" };
+        let text = format!("#define AB_TILE_WIDTH {COLUMNS}\n{scope}{BEFORE}{}{AFTER}", code.text);
         // SAFETY: the text has a function of this name, which takes such a struct and two numbers.
         let look = |library: &Library| unsafe { library.symbol::<Function>("ab_emulated") };
         let (library, function) = Compiler::find()?.load_with(&text, &options, look)?;

@@ -51,6 +51,31 @@ impl Backend for CudaHost {
     }
 }
 
+/// A kind of GPU that need not be there: what is compiled for it is kept, and nothing runs.
+#[derive(Clone, Debug)]
+pub struct CudaCode {
+    /// Its name for NVRTC, such as `sm_90`.
+    pub arch: String,
+}
+
+impl Backend for CudaCode {
+    fn name(&self) -> &'static str {
+        "cuda-code"
+    }
+    fn machine(&self) -> TargetMachine {
+        MACHINE
+    }
+    fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
+        let (_, code) = code_of(program, how, WARP)?;
+        let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
+        let mut bytes = Vec::new();
+        for scope in scopes {
+            bytes.push(nvrtc::cubin(&code, &self.arch, scope)?.code.len());
+        }
+        Err(BackendError::Unsupported(format!("compiled for {}: {bytes:?} bytes", self.arch)))
+    }
+}
+
 /// Threads of the host as those of a GPU: for tests.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaThreads;
@@ -127,7 +152,7 @@ pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<St
     let code = code_of(program, &how, WARP)?.1;
     let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
     let log = |scope| -> Result<String, BackendError> {
-        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, precision, scope)?)?.log)
+        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, &code, scope)?)?.log)
     };
     scopes.into_iter().map(log).collect()
 }
@@ -199,10 +224,12 @@ impl Loaded {
         }
         let device: Arc<dyn Device> = match &self.on {
             On::Host => Arc::new(host::Host::new(&self.code.text, code::FUNCTION, self.code.precision)?),
-            On::Threads => Arc::new(emulated::Emulated::new(&self.code.text, scope.definition(), self.code.precision)?),
+            On::Threads => Arc::new(emulated::Emulated::new(&self.code, scope)?),
             On::Gpu(gpu) => {
-                let cubin = nvrtc::cubin(&self.code.text, &gpu.arch(), self.code.precision, scope)?;
-                let loaded = driver::Loaded::new(gpu.clone(), &cubin.code, code::FUNCTION);
+                let arch = gpu.arch();
+                let cubin = nvrtc::cubin(&self.code, &arch, scope)?;
+                let (_, shared) = self.code.tiles(nvrtc::shared_memory(&arch));
+                let loaded = driver::Loaded::new(gpu.clone(), &cubin.code, (code::FUNCTION, shared));
                 Arc::new(loaded.map_err(|error| BackendError::Device(error.to_string()))?)
             }
         };

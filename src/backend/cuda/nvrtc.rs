@@ -6,6 +6,7 @@ use std::ptr;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 
+use super::code::Code;
 use super::device::Scope;
 use crate::backend::cpu::codegen::cache::{Cache, digest};
 use crate::backend::cpu::codegen::compiler::{default_cache, headers};
@@ -190,15 +191,25 @@ impl Nvrtc {
 ///
 /// # Errors
 /// [`NvrtcError::Flags`].
-pub(super) fn options(arch: &str, precision: Precision, scope: Scope) -> Result<Vec<String>, NvrtcError> {
+pub(super) fn options(arch: &str, code: &Code, scope: Scope) -> Result<Vec<String>, NvrtcError> {
     let more = std::env::var("AUTOBATCH_NVRTC_FLAGS").unwrap_or_default();
     let more = shell_words::split(&more).map_err(|error| NvrtcError::Flags(error.to_string()))?;
     let mut options: Vec<String> = OPTIONS.map(str::to_owned).to_vec();
     options.push(format!("--gpu-architecture={arch}"));
-    options.extend((precision == Precision::F32).then(|| "-DREAL_F32".to_owned()));
+    options.push(format!("-DAB_TILE_WIDTH={}", code.tiles(shared_memory(arch)).0));
+    options.extend((code.precision == Precision::F32).then(|| "-DREAL_F32".to_owned()));
     options.extend((scope == Scope::Block).then(|| "-DAB_SCOPE_BLOCK".to_owned()));
     options.extend(more);
     Ok(options)
+}
+
+/// Bytes of shared memory that a block can have (the CUDA programming guide's table of compute capabilities).
+pub(super) fn shared_memory(arch: &str) -> usize {
+    match arch {
+        "sm_90" | "sm_100" | "sm_103" => 227 << 10,
+        "sm_80" | "sm_87" => 163 << 10,
+        _ => 99 << 10,
+    }
 }
 
 /// The machine code of a text for a kind of GPU (`sm_90`), with what the compiler said: what an earlier run has left in the
@@ -206,8 +217,8 @@ pub(super) fn options(arch: &str, precision: Precision, scope: Scope) -> Result<
 ///
 /// # Errors
 /// [`NvrtcError`].
-pub(super) fn cubin(text: &str, arch: &str, precision: Precision, scope: Scope) -> Result<Cubin, NvrtcError> {
-    let options = options(arch, precision, scope)?;
+pub(super) fn cubin(code: &Code, arch: &str, scope: Scope) -> Result<Cubin, NvrtcError> {
+    let (text, options) = (&code.text[..], options(arch, code, scope)?);
     let parts = headers().into_iter().flat_map(|(name, text)| [name, text]).chain([VERSION, text]);
     let key = digest(parts.chain(options.iter().map(String::as_str)).map(str::as_bytes));
     let cache = default_cache().and_then(|folder| Cache::open(&folder).ok().flatten());

@@ -224,12 +224,11 @@ impl Attempt<'_> {
         let log_words = if says { self.device.most_records().min(room / 8 / 8) } else { FEW_RECORDS };
         let most_threads = self.device.threads()?;
         let most_grid = self.device.grid(most_threads, code.meets);
-        let tile_bytes = code.meeting_bytes(most_grid.threads);
-        let most_tiles = tile_bytes * most_grid.blocks;
-        let most = (room.saturating_sub(log_words * 8 + most_tiles) / self.bytes_of_thread()).max(warp);
+        let met_bytes = code.met_bytes(most_grid.threads);
+        let most = (room.saturating_sub(log_words * 8 + met_bytes * most_grid.blocks) / self.bytes_of_thread()).max(warp);
         let threads = lanes.min(most_threads).min(most / warp * warp).next_multiple_of(warp).max(warp);
         let grid = self.device.grid(threads, code.meets);
-        let tiles = held.zeros(tile_bytes * grid.blocks)?;
+        let numbers_met = held.zeros(met_bytes * grid.blocks)?;
         let piles =
             code.piles.iter().zip(&self.levels).map(|(bytes, levels)| held.zeros(bytes * *levels as usize * threads));
         let piles = piles.collect::<Result<Vec<_>, _>>()?;
@@ -281,7 +280,7 @@ impl Attempt<'_> {
             steps: held.address(steps),
             kept: held.address(kept),
             scratch: held.address(scratch),
-            tiles: held.address(tiles),
+            numbers_met: held.address(numbers_met),
             log: held.address(log),
             cursor: held.address(control),
             high_water: log_words as u64,

@@ -2,6 +2,7 @@
 // after the other. Collectives and barriers wait for all threads that have not come back.
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,37 +17,37 @@
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_assume(x)
+#define AB_DYNAMIC(name) static real name[AB_TILES * AB_BLOCK * AB_TILE_WIDTH + 1]
 
-// Threads that wait for one another: those that are there. All see the or of what each brought.
+// Threads that wait for one another: those that are there. All see the or of what each brought. There are more threads than
+// processors, so one that waits lets others run.
 struct ab_gate {
-    pthread_mutex_t lock;
-    pthread_cond_t opens;
-    uint32_t there, waiting, turns;
+    uint32_t locked, there, waiting, turns;
     int brought, seen;
 };
-static void ab_gate_begin(ab_gate *gate, uint32_t threads) {
-    pthread_mutex_init(&gate->lock, nullptr);
-    pthread_cond_init(&gate->opens, nullptr);
-    gate->there = threads, gate->waiting = 0, gate->turns = 0, gate->brought = 0, gate->seen = 0;
+static void ab_gate_begin(ab_gate *gate, uint32_t threads) { *gate = ab_gate{0, threads, 0, 0, 0, 0}; }
+static void ab_gate_lock(ab_gate *gate) {
+    while (__atomic_exchange_n(&gate->locked, 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
 }
+static void ab_gate_unlock(ab_gate *gate) { __atomic_store_n(&gate->locked, 0, __ATOMIC_RELEASE); }
 static void ab_gate_opens(ab_gate *gate) {
-    gate->seen = gate->brought, gate->brought = 0, gate->waiting = 0, gate->turns++;
-    pthread_cond_broadcast(&gate->opens);
+    gate->seen = gate->brought, gate->brought = 0, gate->waiting = 0;
+    __atomic_fetch_add(&gate->turns, 1, __ATOMIC_RELEASE);
 }
 static int ab_gate_wait(ab_gate *gate, int brings) {
-    pthread_mutex_lock(&gate->lock);
+    ab_gate_lock(gate);
     gate->brought |= brings;
     const uint32_t turn = gate->turns;
     if (++gate->waiting == gate->there) ab_gate_opens(gate);
-    while (gate->turns == turn) pthread_cond_wait(&gate->opens, &gate->lock);
-    const int seen = gate->seen;
-    pthread_mutex_unlock(&gate->lock);
-    return seen;
+    ab_gate_unlock(gate);
+    while (__atomic_load_n(&gate->turns, __ATOMIC_ACQUIRE) == turn) sched_yield();
+    // Nobody opens the gate again before this thread comes back to it.
+    return gate->seen;
 }
 static void ab_gate_leave(ab_gate *gate) {
-    pthread_mutex_lock(&gate->lock);
+    ab_gate_lock(gate);
     if (--gate->there == gate->waiting && gate->waiting > 0) ab_gate_opens(gate);
-    pthread_mutex_unlock(&gate->lock);
+    ab_gate_unlock(gate);
 }
 
 struct ab_index { uint32_t x; };

@@ -89,7 +89,7 @@ struct ab_run {
     // Arrays that are too large for variables of the function.
     int64_t *scratch;
     // Of the blocks of threads, where their lanes meet.
-    char *tiles;
+    void *numbers_met;
     // Records, where the next goes, and from where on lanes wait.
     uint64_t *log;
     uint64_t *cursor;
@@ -158,21 +158,25 @@ AB_FN int ab_is_stopped(const struct ab_run *c) {
 #define AB_IS_HELPER 0
 #define AB_HELPERS_LEAVE()
 #endif
-// Where the lane of this thread stands in the memory of lanes, and the memory of its block.
+// Where the lane of this thread stands in the memory of lanes, and the numbers of its block.
 #ifdef AB_MEETS
 #ifdef __CUDACC__
-#define AB_BLOCK_NUMBER blockIdx.x
-#else
-#define AB_BLOCK_NUMBER thread
-#endif
 #define AB_FIND_COLUMN(arena)                                                                                             \
     const uint64_t ab_base = (uint64_t)warp_number * (arena) + in_warp * sizeof(real);                                    \
-    real *const tiles =                                                                                                   \
-        (real *)c->tiles + (uint64_t)AB_BLOCK_NUMBER * ((uint64_t)(AB_TILES * AB_BLOCK + AB_NUMBERS) * AB_TEAM);          \
-    (void)ab_base, (void)tiles;                                                                                           \
-    AB_GLOBAL(tiles)
+    real *const numbers = (real *)c->numbers_met + (uint64_t)blockIdx.x * (AB_NUMBERS * AB_THREADS);                      \
+    (void)ab_base, (void)numbers;                                                                                         \
+    AB_GLOBAL(numbers)
+#else
+#define AB_FIND_COLUMN(arena)                                                                                             \
+    real numbers[AB_NUMBERS + 1], tiles[AB_TILES * AB_BLOCK + 1];                                                         \
+    (void)numbers, (void)tiles
+#endif
 #else
 #define AB_FIND_COLUMN(arena)
+#endif
+// Memory of a block that the host says the size of, for reals.
+#ifndef AB_DYNAMIC
+#define AB_DYNAMIC(name) extern __shared__ __align__(16) real name[]
 #endif
 
 #ifdef __CUDACC__

@@ -13,6 +13,8 @@
 __shared__ uint64_t ab_bases[AB_TEAM];
 __shared__ uint32_t ab_of_warps[AB_TEAM / 32];
 __shared__ uint32_t ab_columns;
+// What is row by row, for as many columns as there is room for.
+AB_DYNAMIC(ab_tiles);
 // Parts of both matrices of a product: AB_DEEP elements of each chain at a time.
 #define AB_DEEP (64 / (int)sizeof(real))
 #define AB_MOST_COLUMNS (512 / (int)sizeof(real))
@@ -35,6 +37,12 @@ AB_FN uint32_t ab_meet(int here, uint64_t base) {
     return own;
 }
 
+// Columns that go through all rows together, as many as tiles have, evenly divided where one pass has not all.
+#define AB_PASSES                                                                                                         \
+    for (uint32_t ab_from = 0, all_ = ab_columns, passes_ = (all_ + AB_TILE_WIDTH - 1) / AB_TILE_WIDTH,                   \
+                  each_ = (all_ + passes_ - 1) / passes_, ab_to;                                                          \
+         ab_to = ab_from + each_ < all_ ? ab_from + each_ : all_, ab_from < all_; ab_from = ab_to)
+#define AB_ALL_COLUMNS const uint32_t ab_from = 0, ab_to = ab_columns;
 // An operand of a product in the memory of lanes, or in a tile: its element in a row and a column.
 struct ab_lanes {
     char *at;
@@ -44,23 +52,21 @@ struct ab_lanes {
 };
 struct ab_tile_of {
     real *at;
-    __device__ __forceinline__ real *place(int64_t row, uint32_t column) const { return at + row * AB_TEAM + column; }
+    uint32_t first;
+    __device__ __forceinline__ real *place(int row, uint32_t column) const {
+        return at + row * AB_TILE_WIDTH + (int)(column - first);
+    }
 };
 #define AB_LANES(p) (ab_lanes{(char *)(p) - ab_base})
 #define AB_FROM(lanes, first) (ab_lanes{(lanes).at + (int64_t)(first) * (int64_t)(AB_WIDTH * sizeof(real))})
 #define AB_OF_LANE(lanes, row, column) (*(lanes).place((row), (column)))
-#define AB_TILE(k) (ab_tile_of{tiles + (k) * (AB_BLOCK * AB_TEAM)})
-// All rows of all columns; so many things of all columns.
-#define AB_EACH(r, column, rows)                                                                                          \
-    for (uint32_t columns_ = ab_columns, column = threadIdx.x % columns_, r = threadIdx.x / columns_,                     \
-                  down_ = AB_TEAM / columns_, over_ = AB_TEAM % columns_;                                                 \
-         r < (uint32_t)(rows);                                                                                            \
-         r += down_, column += over_, r += column >= columns_, column -= column >= columns_ ? columns_ : 0)
+#define AB_TILE(k) (ab_tile_of{ab_tiles + (k) * (AB_BLOCK * AB_TILE_WIDTH), ab_from})
+// All rows of all columns; so many things of all columns. A thread stays in its column.
 #define AB_EACH_COLUMN(which, column, count)                                                                              \
-    for (uint32_t columns_ = ab_columns, column = threadIdx.x % columns_, which = threadIdx.x / columns_,                 \
-                  down_ = AB_TEAM / columns_, over_ = AB_TEAM % columns_;                                                 \
-         which < (uint32_t)(count);                                                                                       \
-         which += down_, column += over_, which += column >= columns_, column -= column >= columns_ ? columns_ : 0)
+    for (uint32_t columns_ = ab_to - ab_from, column = ab_from + threadIdx.x % columns_, down_ = AB_TEAM / columns_,      \
+                  which = threadIdx.x / columns_ < down_ ? threadIdx.x / columns_ : (count);                              \
+         which < (uint32_t)(count); which += down_)
+#define AB_EACH(r, column, rows) AB_UNROLL(4) AB_EACH_COLUMN(r, column, rows)
 
 // So many reals that are moved as one.
 template <int N> struct alignas(N * sizeof(real)) ab_few {
@@ -174,11 +180,12 @@ static __device__ __noinline__ void ab_product_columns(const real *a, const int6
 // The same for all columns, evenly divided where one pass has not all.
 template <int M, int CHAIN, int ALONG, class From, class To>
 static __device__ void ab_product_of_team(const real *a, const int64_t a_row, const int64_t a_column, const int rows,
-                                          const int inner, const From from, const To to, const int adds) {
-    const int all = (int)ab_columns, passes = (all + AB_MOST_COLUMNS - 1) / AB_MOST_COLUMNS;
+                                          const int inner, const From from, const To to, const int adds,
+                                          const int first, const int last) {
+    const int all = last - first, passes = (all + AB_MOST_COLUMNS - 1) / AB_MOST_COLUMNS;
     const int pairs = ((all + passes - 1) / passes + 15) / 16;
-    for (int begin = 0; begin < all; begin += pairs * 16) {
-        const int end = all - begin < pairs * 16 ? all : begin + pairs * 16;
+    for (int begin = first; begin < last; begin += pairs * 16) {
+        const int end = last - begin < pairs * 16 ? last : begin + pairs * 16;
 #define AB_COLUMNS_OF(n)                                                                                                  \
     ab_product_columns<M, (n), CHAIN, ALONG>(a, a_row, a_column, rows, inner, from, to, adds, begin, end)
         switch (pairs) {
@@ -198,7 +205,9 @@ static __device__ void ab_product_of_team(const real *a, const int64_t a_row, co
     }
 }
 #define AB_PRODUCT(m, chain, along, a, a_row, a_column, rows, inner, from, to, adds)                                      \
-    ab_product_of_team<m, chain, along>(a, a_row, a_column, rows, inner, from, to, adds)
+    ab_product_of_team<m, chain, along>(a, a_row, a_column, rows, inner, from, to, adds, (int)ab_from, (int)ab_to)
+#define ab_tile(k, r, column) (*AB_TILE(k).place((int)(r), column))
+#define ab_number(k, column) numbers[(k) * AB_TEAM + (column)]
 #else
 #define AB_TEAM 1
 #define AB_TOGETHER()
@@ -206,7 +215,11 @@ static __device__ void ab_product_of_team(const real *a, const int64_t a_row, co
 #define AB_LANES(p) (p)
 #define AB_FROM(lanes, first) ((lanes) + (first))
 #define AB_OF_LANE(lanes, row, column) ((lanes)[row])
+#define AB_PASSES
+#define AB_ALL_COLUMNS
 #define AB_TILE(k) (tiles + (k) * AB_BLOCK)
+#define ab_tile(k, r, column) tiles[(k) * AB_BLOCK + (r)]
+#define ab_number(k, column) numbers[k]
 #define AB_EACH(r, column, rows) for (int r = 0, column = 0; (void)column, r < (rows); r++)
 #define AB_EACH_COLUMN(which, column, count) for (int which = 0, column = 0; (void)column, which < (count); which++)
 #define AB_PRODUCT_OF_ONE(name, fma)                                                                                      \
@@ -225,6 +238,4 @@ AB_PRODUCT_OF_ONE(ab_product_1, r_chain_fma)
 #define AB_PRODUCT(m, chain, along, a, a_row, a_column, rows, inner, from, to, adds)                                      \
     ab_product_##chain(a, a_row, a_column, rows, inner, from, to, adds)
 #endif
-#define ab_tile(k, r, column) tiles[((k) * AB_BLOCK + (r)) * AB_TEAM + (column)]
-#define ab_number(k, column) tiles[(AB_TILES * AB_BLOCK + (k)) * AB_TEAM + (column)]
 #endif

@@ -214,7 +214,10 @@ impl<T: Ending> Writer<'_, T> {
         self.line("const uint32_t own = ab_meet(here, ab_base); (void)own;");
         match rows {
             Some(rows) => self.meeting_by_rows(&mut meeting, rows)?,
-            None => self.meeting_for_product(&meeting)?,
+            None => {
+                self.line("AB_ALL_COLUMNS");
+                self.meeting_for_product(&meeting)?;
+            }
         }
         self.line(format!("if (here) pc = {};", next.index()));
         self.line("goto next;");
@@ -320,6 +323,7 @@ impl<T: Ending> Writer<'_, T> {
             }
         }
         self.line("AB_TOGETHER();");
+        self.open("AB_PASSES {");
         self.open(&format!("for (int first = 0; first < {rows}; first += {BLOCK}) {{"));
         self.line(format!("const int rows = {rows} - first < {BLOCK} ? {rows} - first : {BLOCK};"));
         for (dst, ..) in &computed {
@@ -351,6 +355,7 @@ impl<T: Ending> Writer<'_, T> {
             self.shared_product(&product, (&size.to_string(), size), "rows", [&first, &from, &to, "first > 0"])?;
         }
         self.line("AB_TOGETHER();");
+        self.close();
         self.close();
         for (dst, ..) in sums {
             let Some(var) = meeting.stored.get(&dst) else { continue };
@@ -465,7 +470,7 @@ impl<T: Ending> Writer<'_, T> {
             let c = prim.row().c;
             self.line(format!("case {at}:"));
             self.line(format!("product = r_{c}_start();"));
-            self.open("for (int r = begin; r < end; r++) {");
+            self.open("AB_UNROLL(4) for (int r = begin; r < end; r++) {");
             let x = self.row(meeting, &made, args[0])?;
             self.line(format!("r_{c}_step(&product, &addends, {x});"));
             self.close();
