@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -52,12 +53,16 @@ def arguments():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--chains", default="100,1000,10000,100000")
     parser.add_argument("--types", default="f32,f64")
+    parser.add_argument("--arch", default="sm_90", help="for the part `compile`: the kind of GPU")
     parser.add_argument("--seconds", type=float, default=0.4, help="how long the GPU should be busy in a run")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which one command is given up")
     parser.add_argument("--differential", default="50", help="percent of the random programs that run on the GPU")
     parser.add_argument("--tiny", action="store_true", help="a rehearsal: few lanes, small data, no seconds")
     return parser.parse_args()
 
+
+# Of so many draws one is kept. It is part of the programs, so all of them have the same.
+THIN = 8
 
 # By model: its file, its data, and the step size.
 MODELS = {
@@ -77,6 +82,7 @@ class Measuring:
         options.out.mkdir(parents=True, exist_ok=True)
         self.file = open(options.out / "measured.txt", "a", buffering=1)
         self.autobatch = str(Path(options.autobatch).resolve())
+        self.making = threading.Lock()
 
     def say(self, text):
         print(text, flush=True)
@@ -108,8 +114,12 @@ class Measuring:
         if name in files:
             return str(ROOT / files[name])
         path = self.options.out / f"{name}.json"
-        if path.exists():
-            return str(path)
+        with self.making:
+            if not path.exists():
+                path.write_text(json.dumps(self.made_data(name)))
+        return str(path)
+
+    def made_data(self, name):
         random = np.random.default_rng(20200305)
         if name.startswith("logistic") or name == "meets":
             n, d = {"logistic": (10_000, 100), "meets": (700, 40)}[name]
@@ -124,17 +134,17 @@ class Measuring:
             data = {"mean": [0.0] * d, "precision": (0.5 * (precision + precision.T)).tolist()}
         else:
             data = {}
-        path.write_text(json.dumps(data))
-        return str(path)
+        return data
 
-    def sample(self, model, chains, real, draws, thin, device=None):
+    def sample(self, model, chains, real, kept, device=None):
+        """The command for so many draws that are kept, of THIN times as many: what is kept must not be the limit."""
         file, data, stepsize = MODELS[model]
         path = f"nuts/models/{file}.ab"
         if model.startswith("normal"):
             path = self.options.out / f"{model}.ab"
             path.write_text(f"model {model}(x: real[{model.removeprefix('normal')}]) {{ -0.5 * dot(x, x) }}\n")
         command = [self.autobatch, "sample", str(path), "--data", self.data(data), "--warmup", "0"]
-        command += ["--stepsize", str(stepsize), "--chains", str(chains), "--draws", str(draws), "--thin", str(thin)]
+        command += ["--stepsize", str(stepsize), "--chains", str(chains), "--draws", str(kept * THIN), "--thin", str(THIN)]
         return command + ["--seed", "1", "--device", device or self.options.device, "--real", real]
 
     def machine(self):
@@ -165,7 +175,7 @@ class Measuring:
         def digest(job, device):
             model, chains, real = job
             to = options.out / f"{model}_{real}_{device}.npz"
-            command = self.sample(model, 4 if options.tiny else chains, real, 6, 1, device)
+            command = self.sample(model, 4 if options.tiny else chains, real, 2, device)
             status, text, seconds = self.run([*command, "--output", str(to)], limit=3 * options.limit)
             made = hashlib.md5()
             if status == 0:
@@ -197,9 +207,9 @@ class Measuring:
             "collatz": [self.autobatch, "run", "examples/collatz.ab", "--entry", "collatz", "--input", "n=[27,5,9,12,3]", *device],
             "meets": [self.autobatch, "run", str(meets), "--data", self.data("meets"), "--input", f"w=@{w}"]
             + ["--input", f"steps=@{self.options.out / 'steps.npy'}", *device],
-            "eight_schools": self.sample("eight_schools", 300, "f64", 2, 1),
-            "correlated100": self.sample("correlated100", 40, "f32", 1, 1),
-            "wells": self.sample("wells", 40, "f64", 1, 1),
+            "eight_schools": self.sample("eight_schools", 300, "f64", 1),
+            "correlated100": self.sample("correlated100", 40, "f32", 1),
+            "wells": self.sample("wells", 40, "f64", 1),
         }
         tools = ["memcheck", "racecheck", "synccheck", "initcheck"]
 
@@ -228,14 +238,6 @@ class Measuring:
         options = self.options
         types = options.types.split(",")
         models = options.models.split(",")
-        warm = [(model, real) for model in models for real in types]
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            made = pool.map(lambda job: self.run(self.sample(job[0], 2, job[1], 1, 1)), warm)
-            for job, (status, text, seconds) in zip(warm, made):
-                if status != 0:
-                    self.say(f"{job}: status {status}: {text[-500:]}")
-                else:
-                    self.say(f"first run of {job[0]} {job[1]}: {seconds:.1f} s")
         self.say("| model | real | chains | kept of draws | gradients a draw | busy s | run s | lanes at a time | gradients/s, busy |")
         for model in models:
             for chains in [3] if options.tiny else [int(chains) for chains in options.chains.split(",")]:
@@ -243,22 +245,30 @@ class Measuring:
                     self.rate(model, chains, real)
 
     def rate(self, model, chains, real):
-        draws = 4
+        kept = 1
         for _ in range(3):
-            status, text, _ = self.run(self.sample(model, chains, real, 2 * draws, draws))
+            status, text, _ = self.run(self.sample(model, chains, real, kept))
             found = self.busy(text)
             if status != 0 or not found:
                 return self.say(f"| {model} | {real} | {chains} | status {status}: {text[-400:]!r} |")
             gradients, busy, seconds, lanes = found
-            enough = self.options.tiny or busy > self.options.seconds / 2
-            if enough:
+            more = int(kept * self.options.seconds / max(busy, 1e-4))
+            if self.options.tiny or more < 2 * kept:
                 break
-            draws = int(draws * min(50, max(2, self.options.seconds / max(busy, 1e-4))))
-        rate = gradients * draws / busy
+            kept = min(more, 64 * kept)
+        rate = gradients * THIN / busy
         self.say(
-            f"| {model} | {real} | {chains} | 2 of {2 * draws} | {gradients / chains / 2:.1f} | {busy:.4f} | {seconds:.2f} | {lanes} |"
-            f" {rate:.4g} |"
+            f"| {model} | {real} | {chains} | {kept} of {kept * THIN} | {gradients / chains / kept:.1f} | {busy:.4f} |"
+            f" {seconds:.2f} | {lanes} | {rate:.4g} |"
         )
+
+    def compile(self):
+        """The machine code of all that is measured, where there may be no GPU: AUTOBATCH_CACHE says where it goes."""
+        for model in self.options.models.split(","):
+            for real in self.options.types.split(","):
+                command = self.sample(model, 2, real, 1, f"cuda-code:{self.options.arch}")
+                status, text, seconds = self.run(command, limit=5 * self.options.limit)
+                self.say(f"{model} {real}: status {status}, {seconds:.1f} s: {text.splitlines()[-1]}")
 
     def peers(self):
         """The same models beside NumPyro on the same card, in turns, with every draw recorded."""

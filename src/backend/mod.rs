@@ -107,6 +107,9 @@ pub enum BackendError {
     /// The device is not there, or fails, and why.
     #[error("{0}")]
     Device(String),
+    /// It only compiles: what was made, and where it is kept.
+    #[error("{0}")]
+    Compiled(String),
     /// It does not run this kind of program, and what to do.
     #[error("{0}")]
     Unsupported(String),

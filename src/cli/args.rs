@@ -11,8 +11,10 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options, Prints, device}
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
-#[cfg(feature = "bench")]
 use super::bench_args::BenchArgs;
+#[cfg(feature = "bench")]
+#[cfg(feature = "codegen")]
+use super::compile::CompileArgs;
 use super::generated::GenerateArgs;
 use super::init::InitArgs;
 use super::laplace::LaplaceArgs;
@@ -44,6 +46,9 @@ pub(super) enum Command {
     Run(RunArgs),
     /// List what programs can run on: the names for `--device`
     Devices,
+    /// Make the machine code of a command for a kind of GPU, on a machine that has none
+    #[cfg(feature = "codegen")]
+    Compile(CompileArgs),
     /// Apply a function to every row of arrays: the vectorized map
     Map(MapArgs),
     /// Print the value and the gradient of a function, and check them against differences

@@ -9,6 +9,8 @@ mod bench_args;
 #[cfg(feature = "bench")]
 mod bench_studies;
 mod cmdstan;
+#[cfg(feature = "codegen")]
+mod compile;
 mod devices;
 mod differences;
 mod draws;
@@ -99,6 +101,8 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Devices => devices::devices(),
+        #[cfg(feature = "codegen")]
+        Command::Compile(args) => compile::compile(&args),
         Command::Map(args) => map::map(&args),
         Command::Grad(args) => grad::grad(&args),
         Command::Sample(args) => sample::sample(&args),
@@ -134,6 +138,10 @@ pub fn main() -> ExitCode {
     }
     match done {
         Ok(code) => code,
+        Err(error) if error.kind() == ErrorKind::Compiled => {
+            print(&format!("{error}\n"));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             report(&error);
             if error.kind() == ErrorKind::Interrupted { signals::interrupted() } else { ExitCode::FAILURE }

@@ -149,6 +149,7 @@ impl From<BackendError> for Error {
             BackendError::Interrupted(_) => ErrorKind::Interrupted,
             BackendError::Codegen(_) | BackendError::Device(_) => ErrorKind::Codegen,
             BackendError::Unsupported(_) => ErrorKind::Option,
+            BackendError::Compiled(_) => ErrorKind::Compiled,
         };
         Error::new(kind, error.to_string())
     }

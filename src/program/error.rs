@@ -37,6 +37,8 @@ pub enum ErrorKind {
     Shared,
     /// Code cannot be generated: there is no C compiler, or it failed.
     Codegen,
+    /// The code was compiled, and nothing ran: the device is a kind of GPU, and none that is there.
+    Compiled,
     /// A lane said that nothing can go on: an assertion failed whose message begins with `fatal_error: `, as Stan's
     /// `fatal_error` becomes. The run of all lanes ends.
     Fatal,

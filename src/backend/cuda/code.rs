@@ -115,7 +115,7 @@ impl Code {
                 (told * 2 + usize::from(site.kind.is_caught())) as u64
             }),
         );
-        text += &table("uint32_t", "ab_weights", weights(program, plan));
+        text += &table("uint32_t", "ab_weights", weights(meetings, plan));
         text += &function;
         Ok(Self {
             text,
@@ -165,13 +165,18 @@ pub(super) fn words(types: &[Type]) -> usize {
     types.iter().map(Type::elements).sum()
 }
 
-/// By block, and then for the two units of the machine, the weight of its unit, with the highest bit where it is heavy.
-fn weights(program: &unit::Program, plan: &Plan) -> impl Iterator<Item = u64> {
+/// By block, and then for the two units of the machine, the weight of its unit, with the highest bit where it is heavy, and
+/// the next one where lanes meet.
+fn weights(meetings: &Meetings, plan: &Plan) -> impl Iterator<Item = u64> {
+    let program = &meetings.program;
     let heavy = cost::heavy_weight(&plan.body.units, &Costs::default());
     let mut weights = vec![1; program.body.blocks.len() + 2];
     for unit in plan.body.units.values() {
-        let weight = unit.cost.weight.clamp(1, (1 << 31) - 1);
-        weights[unit.blocks[0].index()] = weight | if unit.cost.weight >= heavy { 1 << 31 } else { 0 };
+        let weight = unit.cost.weight.clamp(1, (1 << 30) - 1);
+        let block = unit.blocks[0].index();
+        let meets = meetings.at.contains_key(&unit::BlockId::new(block));
+        let bits = u64::from(unit.cost.weight >= heavy) << 31 | u64::from(meets) << 30;
+        weights[block] = weight | bits;
     }
     weights.into_iter()
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Memory of a device, given back when it is dropped.
-pub(super) trait Memory: Send {
+pub(super) trait Memory: Send + Sync {
     /// Where it begins, for the device.
     fn address(&self) -> u64;
     /// Copies bytes into it, from a place on.
@@ -16,6 +16,11 @@ pub(super) trait Memory: Send {
     /// # Errors
     /// Where the device fails.
     fn read(&self, at: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// Copies words out of it, from a word on.
+    ///
+    /// # Errors
+    /// Where the device fails.
+    fn read_words(&self, at: usize, words: &mut [u64]) -> Result<(), DeviceError>;
     /// Sets all bytes.
     ///
     /// # Errors

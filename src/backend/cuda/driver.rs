@@ -9,6 +9,7 @@ use cudarc::driver::sys::{
     CUcontext, CUdevice_attribute as Attribute, CUfunction, CUfunction_attribute, CUmodule, CUstream,
 };
 
+use super::WARP;
 use super::device::{Device, DeviceError, Grid, Memory, Run};
 
 /// Threads of a block, where there are enough: `AB_THREADS`.
@@ -209,8 +210,7 @@ impl Loaded {
                 shared as i32,
             )
             .map_err(&fails)?;
-            let blocks =
-                result::occupancy::max_active_block_per_multiprocessor(loaded.function, BLOCK as i32, shared);
+            let blocks = result::occupancy::max_active_block_per_multiprocessor(loaded.function, BLOCK as i32, shared);
             loaded.blocks = blocks.map_err(&fails)?.max(1) as usize;
             let bytes = result::function::get_function_attribute(
                 loaded.function,
@@ -274,6 +274,16 @@ impl Memory for Bytes {
         // SAFETY: as above.
         unsafe { result::memcpy_dtoh_sync(bytes, self.address + at as u64).map_err(&fails) }
     }
+    fn read_words(&self, at: usize, words: &mut [u64]) -> Result<(), DeviceError> {
+        assert!(at.checked_add(words.len()).is_some_and(|end| end <= self.bytes / 8), "within the memory");
+        if words.is_empty() {
+            return Ok(());
+        }
+        let fails = failed("nothing can be copied from the GPU");
+        self.gpu.enter().map_err(&fails)?;
+        // SAFETY: as above.
+        unsafe { result::memcpy_dtoh_sync(words, self.address + 8 * at as u64).map_err(&fails) }
+    }
     fn fill(&mut self, byte: u8) -> Result<(), DeviceError> {
         let fails = failed("the memory of the GPU cannot be set");
         self.gpu.enter().map_err(&fails)?;
@@ -293,7 +303,7 @@ impl Device for Loaded {
         // Few lanes are spread over all multiprocessors.
         let multiprocessors = self.gpu.multiprocessors;
         let columns = match meets {
-            true => threads.div_ceil(multiprocessors * self.blocks).min(BLOCK),
+            true => threads.div_ceil(multiprocessors * self.blocks).next_multiple_of(BLOCK / WARP).min(BLOCK),
             false if threads.div_ceil(BLOCK) < multiprocessors => 32,
             false => BLOCK,
         };
@@ -331,8 +341,9 @@ impl Device for Loaded {
             let event =
                 result::event::create(cudarc::driver::sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(&fails)?;
             let (grid, block) = ((grid.blocks as u32, 1, 1), (grid.threads as u32, 1, 1));
-            let launched = result::launch_kernel(self.function, grid, block, self.shared as u32, program, &mut parameters)
-                .and_then(|()| result::event::record(event, program));
+            let launched =
+                result::launch_kernel(self.function, grid, block, self.shared as u32, program, &mut parameters)
+                    .and_then(|()| result::event::record(event, program));
             let (mut waited, mut told, mut untold) = (0_u32, false, None);
             let ended = launched.and_then(|()| {
                 loop {

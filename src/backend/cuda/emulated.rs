@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use super::WARP;
 use super::code::Code;
 use super::device::{Device, DeviceError, Grid, Memory, Run, Scope};
 use super::host::Words;
@@ -55,7 +56,7 @@ impl Device for Emulated {
         Ok(BLOCK * BLOCKS)
     }
     fn grid(&self, threads: usize, meets: bool) -> Grid {
-        let columns = if meets { threads.div_ceil(BLOCKS).min(BLOCK) } else { BLOCK };
+        let columns = if meets { threads.div_ceil(BLOCKS).next_multiple_of(BLOCK / WARP).min(BLOCK) } else { BLOCK };
         Grid { columns, blocks: threads.div_ceil(columns), threads: BLOCK }
     }
     fn most_records(&self) -> usize {

@@ -73,6 +73,11 @@ impl Memory for Words {
         unsafe { std::ptr::copy_nonoverlapping(self.bytes().add(at), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
+    fn read_words(&self, at: usize, words: &mut [u64]) -> Result<(), DeviceError> {
+        let from = &self.0[at..at + words.len()];
+        words.iter_mut().zip(from).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
+        Ok(())
+    }
     fn fill(&mut self, byte: u8) -> Result<(), DeviceError> {
         self.0.iter().for_each(|word| word.store(u64::from_ne_bytes([byte; 8]), Ordering::Relaxed));
         Ok(())

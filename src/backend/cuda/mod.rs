@@ -8,6 +8,7 @@ mod emulated;
 mod host;
 mod meetings;
 mod nvrtc;
+mod records;
 mod run;
 mod threads;
 
@@ -68,11 +69,12 @@ impl Backend for CudaCode {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let (_, code) = code_of(program, how, WARP)?;
         let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
-        let mut bytes = Vec::new();
+        let mut bytes = 0;
         for scope in scopes {
-            bytes.push(nvrtc::cubin(&code, &self.arch, scope)?.code.len());
+            bytes += nvrtc::cubin(&code, &self.arch, scope)?.code.len();
         }
-        Err(BackendError::Unsupported(format!("compiled for {}: {bytes:?} bytes", self.arch)))
+        let (arch, kept) = (&self.arch, nvrtc::kept_in());
+        Err(BackendError::Compiled(format!("{bytes} bytes of code for {arch}, {kept}")))
     }
 }
 

@@ -232,6 +232,14 @@ pub(super) fn cubin(code: &Code, arch: &str, scope: Scope) -> Result<Cubin, Nvrt
     Ok(made)
 }
 
+/// Where code is kept, if anywhere, for people.
+pub(super) fn kept_in() -> String {
+    match default_cache().filter(|folder| matches!(Cache::open(folder), Ok(Some(cache)) if cache.takes())) {
+        Some(folder) => format!("kept in {}", folder.display()),
+        None => "kept nowhere: name a folder in AUTOBATCH_CACHE".to_owned(),
+    }
+}
+
 /// The machine code of a text, made now.
 ///
 /// # Errors

@@ -6,16 +6,12 @@
 
 use std::time::Instant;
 
-use super::code::{Code, element_bytes, words};
+use super::code::{Code, element_bytes};
 use super::device::{Device, DeviceError, Memory, Run};
-use crate::backend::cpu::told;
-use crate::backend::generator::RECORD_HEAD;
+use super::records::Told;
 use crate::base::Id as _;
-use crate::parts::render;
 use crate::plan::{Constant, Plan};
-use crate::run::{
-    AllCaught, BlockStats, DeviceStats, Outcome, RunInputs, Schedule, Settings, Sink, Stats, Trap, TrapKind,
-};
+use crate::run::{BlockStats, DeviceStats, Outcome, RunInputs, Schedule, Settings, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, DType, Precision, Type};
 
 /// Levels of every pile to begin with.
@@ -24,13 +20,6 @@ const LEVELS: u32 = 32;
 const FEW_RECORDS: usize = 1 << 16;
 /// As often as many, where they do not suffice.
 const MORE_LEVELS: u32 = 4;
-/// Words of records that are copied to the host at a time.
-const COPIED: usize = 4 << 20;
-/// The kinds of records.
-const EMIT: u64 = 1;
-const PRINT: u64 = 2;
-const TRAPPED: u64 = 3;
-const CAUGHT: u64 = 4;
 /// Where a lane waits that is nowhere.
 const NONE: u32 = u32::MAX;
 const NOBODY: u64 = u64::MAX;
@@ -46,20 +35,11 @@ pub(super) fn run(
     sink: &dyn Sink,
 ) -> Result<Outcome, DeviceError> {
     let lanes = inputs.lanes.len();
-    let mut told = Told {
-        code,
-        sink,
-        come: vec![0; lanes],
-        handed_on: vec![0; lanes],
-        dead: vec![false; lanes],
-        did: DeviceStats::new(device.name(), 0),
-        traps: Vec::new(),
-        caught: AllCaught::default(),
-    };
+    let (mut told, mut did) = (Told::new(code, sink, lanes), DeviceStats::new(device.name(), 0));
     let levels = vec![LEVELS; code.piles.len()];
     let mut attempt = Attempt { plan, code, device, inputs, settings, levels, capped: 0 };
     let mut outcome = loop {
-        match attempt.run(&mut told)? {
+        match attempt.run(&mut told, &mut did)? {
             Ended::Done(outcome) => break *outcome,
             Ended::NoRoom(piles) => {
                 told.start_over();
@@ -74,7 +54,7 @@ pub(super) fn run(
         outcome.outputs.iter_mut().for_each(|output| clear(output, trap.position, lanes));
     }
     outcome.caught = told.caught.into_vec();
-    outcome.stats.device = Some(told.did);
+    outcome.stats.device = Some(did);
     Ok(outcome)
 }
 
@@ -115,7 +95,7 @@ struct Attempt<'a> {
 }
 
 /// Memory of an attempt, all of which is there until it ends.
-struct Held<'a> {
+pub(super) struct Held<'a> {
     device: &'a dyn Device,
     held: Vec<Box<dyn Memory>>,
 }
@@ -140,10 +120,10 @@ impl Held<'_> {
     fn address(&self, at: usize) -> u64 {
         self.held[at].address()
     }
-    fn words(&self, at: usize, from: usize, count: usize) -> Result<Vec<u64>, DeviceError> {
-        let mut bytes = vec![0; count * 8];
-        self.held[at].read(from * 8, &mut bytes)?;
-        Ok(bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect())
+    pub(super) fn words(&self, at: usize, from: usize, count: usize) -> Result<Vec<u64>, DeviceError> {
+        let mut words = vec![0; count];
+        self.held[at].read_words(from, &mut words)?;
+        Ok(words)
     }
     fn halves(&self, at: usize, count: usize) -> Result<Vec<u32>, DeviceError> {
         let mut bytes = vec![0; count * 4];
@@ -187,7 +167,7 @@ impl Attempt<'_> {
             self.code.piles.iter().zip(&self.levels).map(|(bytes, levels)| bytes * *levels as usize).sum();
         let notes =
             4 * self.code.segment.notes.max(1) * *self.levels.last().expect("there are return addresses") as usize;
-        let records = 8 * self.code.most_words();
+        let records = 16 * self.code.most_words();
         self.code.arena.div_ceil(self.code.warp)
             + piles
             + notes
@@ -196,7 +176,8 @@ impl Attempt<'_> {
             + 128
     }
 
-    fn run(&self, told: &mut Told<'_>) -> Result<Ended, DeviceError> {
+    /// Runs; `did` is what the device did in all attempts.
+    fn run(&self, told: &mut Told<'_>, did: &mut DeviceStats) -> Result<Ended, DeviceError> {
         let (code, lanes, warp) = (self.code, self.inputs.lanes.len(), self.code.warp);
         let precision = code.precision;
         let mut held = Held { device: self.device, held: Vec::new() };
@@ -221,11 +202,12 @@ impl Attempt<'_> {
         // What is left is for the threads.
         let room = self.device.room()? / 10 * 9;
         let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
-        let log_words = if says { self.device.most_records().min(room / 8 / 8) } else { FEW_RECORDS };
+        let log_words = if says { self.device.most_records().min(room / 8 / 16) } else { FEW_RECORDS };
         let most_threads = self.device.threads()?;
         let most_grid = self.device.grid(most_threads, code.meets);
         let met_bytes = code.met_bytes(most_grid.threads);
-        let most = (room.saturating_sub(log_words * 8 + met_bytes * most_grid.blocks) / self.bytes_of_thread()).max(warp);
+        let most =
+            (room.saturating_sub(log_words * 16 + met_bytes * most_grid.blocks) / self.bytes_of_thread()).max(warp);
         let threads = lanes.min(most_threads).min(most / warp * warp).next_multiple_of(warp).max(warp);
         let grid = self.device.grid(threads, code.meets);
         let numbers_met = held.zeros(met_bytes * grid.blocks)?;
@@ -248,7 +230,10 @@ impl Attempt<'_> {
         let steps = held.zeros(8 * threads)?;
         let kept = held.zeros(8 * threads * code.segment.kept.max(1))?;
         let scratch = held.zeros(8 * threads * code.scratch)?;
-        let log = held.zeros(8 * (log_words + threads * code.most_words()))?;
+        let log_bytes = 8 * (log_words + threads * code.most_words());
+        let log = held.zeros(log_bytes)?;
+        // Traps are few: their log is no limit.
+        let other_log = held.zeros(if says { log_bytes } else { 8 })?;
         // The cursor, the queue, what overflowed, and whether lanes are to stop.
         let control = held.zeros(32)?;
         let counts = if self.settings.get_stats() { Some(held.zeros(16 * (code.blocks.len() + 2))?) } else { None };
@@ -297,29 +282,46 @@ impl Attempt<'_> {
             columns: grid.columns as u32,
         };
         let mut supersteps = 0;
-        told.did.threads = threads;
+        did.threads = threads;
+        let (mut run, mut log, mut other) = (run, log, other_log);
+        // Of a log that is full: it is taken while the device goes on with the other one.
+        let mut full = None;
         // Of no lanes there is nothing to begin.
         let mut done = lanes == 0;
         while !done {
+            run.log = held.address(log);
             let started = Instant::now();
-            // SAFETY: what the struct names was made above, for this code, and is held until the end.
-            unsafe { self.device.launch(run, grid, &|| self.settings.is_stopped())? };
+            let (launched, took) = std::thread::scope(|scope| {
+                let (held, told) = (&held, &mut *told);
+                let taking = full.take().map(|full| scope.spawn(move || told.take_all(held, full)));
+                // SAFETY: what the struct names was made above, for this code, and is held until the end.
+                let launched = unsafe { self.device.launch(run, grid, &|| self.settings.is_stopped()) };
+                did.busy += started.elapsed().as_secs_f64();
+                let took = taking.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                (launched, took.unwrap_or(Ok(())))
+            });
+            launched.and(took)?;
             let [cursor, queue, overflowed] = held.words(control, 0, 3)?[..] else { unreachable!("three words") };
-            told.did.busy += started.elapsed().as_secs_f64();
-            told.did.launches += 1;
-            told.did.records += 8 * cursor;
-            told.take_all(&held, (log, cursor as usize))?;
+            did.launches += 1;
+            did.records += 8 * cursor;
             held.held[control].write(0, &0_u64.to_ne_bytes())?;
+            let waiting = held.halves(pcs, threads)?;
+            done = waiting.iter().all(|pc| *pc == NONE);
+            let stopped = self.settings.is_stopped();
+            if done || stopped || overflowed != 0 {
+                told.take_all(&held, (log, cursor as usize))?;
+            } else {
+                assert!(cursor > 0, "lanes wait for nothing but room for records");
+                full = Some((log, cursor as usize));
+                std::mem::swap(&mut log, &mut other);
+            }
             if overflowed != 0 {
                 return Ok(Ended::NoRoom(overflowed));
             }
-            let waiting = held.halves(pcs, threads)?;
-            if self.settings.is_stopped() {
+            if stopped {
                 self.interrupt(told, &waiting, &held.words(positions, 0, threads)?, queue);
                 break;
             }
-            done = waiting.iter().all(|pc| *pc == NONE);
-            assert!(done || cursor > 0, "lanes wait for nothing but room for records");
         }
         let mut stats = Stats::default();
         if let Some(counts) = counts {
@@ -341,7 +343,7 @@ impl Attempt<'_> {
         for (pc, position) in
             waiting.iter().zip(positions).filter(|(pc, position)| **pc != NONE && **position != NOBODY)
         {
-            if told.dead[*position as usize] {
+            if told.is_dead(*position as usize) {
                 continue;
             }
             let loc = self.code.blocks.get(*pc as usize).unwrap_or(entry);
@@ -349,7 +351,7 @@ impl Attempt<'_> {
         }
         for position in queue..self.inputs.lanes.len() as u64 {
             let position = position as usize;
-            if !told.dead[position] {
+            if !told.is_dead(position) {
                 told.traps.push(Trap::new(position, TrapKind::Interrupted, entry.clone()));
             }
         }
@@ -383,162 +385,6 @@ fn theta(schedule: Schedule) -> u32 {
         Schedule::MostLanes => 0,
         Schedule::Earliest => EARLIEST,
     }
-}
-
-/// What lanes have said.
-struct Told<'a> {
-    code: &'a Code,
-    sink: &'a dyn Sink,
-    /// By position: records that have come since the run started, and those that were handed on ever.
-    come: Vec<u64>,
-    handed_on: Vec<u64>,
-    /// The lanes that have trapped.
-    dead: Vec<bool>,
-    /// What the device did, in all attempts.
-    did: DeviceStats,
-    traps: Vec<Trap>,
-    caught: AllCaught,
-}
-
-impl Told<'_> {
-    /// The run starts over: what was handed on will come again.
-    fn start_over(&mut self) {
-        self.come.fill(0);
-    }
-
-    fn trap(&mut self, trap: Trap) {
-        self.dead[trap.position] = true;
-        self.sink.trapped(&trap);
-        self.traps.push(trap);
-    }
-
-    /// Takes so many words of records.
-    fn take_all(&mut self, held: &Held<'_>, (log, words): (usize, usize)) -> Result<(), DeviceError> {
-        let mut at = 0;
-        while at < words {
-            let part = held.words(log, at, COPIED.min(words - at))?;
-            let taken = self.take(&part);
-            // A record that is larger than a part is copied as a whole.
-            at += if taken > 0 { taken } else { self.take(&held.words(log, at, words - at)?) };
-        }
-        Ok(())
-    }
-
-    /// Takes the records that are there as a whole; how many words that were.
-    fn take(&mut self, log: &[u64]) -> usize {
-        let whole = |log| records(log).map(|record| RECORD_HEAD + record.words.len()).sum();
-        if self.code.prints.is_empty() {
-            records(log).for_each(|record| self.took(&record));
-            return whole(log);
-        }
-        // Lines of different lanes come in the order of these, as far as they have come.
-        let mut by_lane: Vec<LogEntry<'_>> = records(log).collect();
-        by_lane.sort_by_key(|record| record.position);
-        by_lane.iter().for_each(|record| self.took(record));
-        whole(log)
-    }
-
-    fn took(&mut self, record: &LogEntry<'_>) {
-        let &LogEntry { kind, id, position, words } = record;
-        self.come[position] += 1;
-        if self.come[position] <= self.handed_on[position] {
-            return;
-        }
-        self.handed_on[position] += 1;
-        // A lane whose record was lost has trapped there, whatever it does on the device.
-        if self.dead[position] {
-            return;
-        }
-        match kind {
-            EMIT => self.emitted(position, id, words),
-            PRINT => {
-                let print = &self.code.prints[id];
-                let values = arrays(&print.args, words);
-                self.sink.print(position, render(&print.texts, values, self.code.precision));
-            }
-            TRAPPED | CAUGHT => self.trapped(position, id, words, kind == CAUGHT),
-            _ => unreachable!("there are four kinds of records"),
-        }
-    }
-
-    fn emitted(&mut self, position: usize, emit: usize, own: &[u64]) {
-        let (stream, loc) = &self.code.segment.emits[emit];
-        let record = LogRecord { types: &self.code.streams[*stream], words: own };
-        if self.sink.emit(position, *stream, &record).is_err() {
-            self.trap(Trap::new(position, TrapKind::MemoryLimit, loc.clone()));
-        }
-    }
-
-    fn trapped(&mut self, position: usize, site: usize, own: &[u64], caught: bool) {
-        let (site, message) = &self.code.sites[site];
-        let [index, depth, rest @ ..] = own else { unreachable!("a trap has an index and a depth") };
-        let values = message.as_ref().map_or(0, |message| words(&message.args));
-        let (addresses, values) = rest.split_at(rest.len() - values);
-        let text = match (message, site.extent) {
-            (Some(message), _) => render(&message.texts, arrays(&message.args, values), self.code.precision),
-            (None, Some(extent)) => told(site, extent, *index as i64),
-            (None, None) => site.text.clone(),
-        };
-        let mut loc = site.loc.clone();
-        loc.take_place(addresses.iter().map(|ret| &self.code.blocks[*ret as usize]));
-        let trap = Trap { position, kind: site.kind, loc, call_depth: *depth as usize, message: text };
-        if caught {
-            self.sink.caught(&trap);
-            self.caught.note(trap);
-        } else {
-            self.trap(trap);
-        }
-    }
-}
-
-/// A record of a lane in the log.
-struct LogEntry<'a> {
-    kind: u64,
-    id: usize,
-    position: usize,
-    words: &'a [u64],
-}
-
-/// The records that stand in a log as a whole.
-fn records(log: &[u64]) -> impl Iterator<Item = LogEntry<'_>> {
-    let mut rest = log;
-    std::iter::from_fn(move || {
-        let [head, position, words @ ..] = rest else { return None };
-        let (words, after) = words.split_at_checked((head >> 32) as usize)?;
-        rest = after;
-        let (kind, id) = (head & 0xff, (head >> 8 & 0xff_ffff) as usize);
-        Some(LogEntry { kind, id, position: *position as usize, words })
-    })
-}
-
-/// The fields of a record where it stands in the log.
-struct LogRecord<'a> {
-    types: &'a [Type],
-    words: &'a [u64],
-}
-
-impl crate::run::Record for LogRecord<'_> {
-    fn arrays(&self) -> Vec<Array> {
-        arrays(self.types, self.words).collect()
-    }
-    fn append_words(&self, words: &mut Vec<u64>) {
-        words.extend_from_slice(self.words);
-    }
-}
-
-/// Values of these types, which stand one after the other.
-fn arrays<'a>(types: &'a [Type], words: &'a [u64]) -> impl Iterator<Item = Array> + use<'a> {
-    let mut rest = words;
-    types.iter().map(move |ty| {
-        let (own, after) = rest.split_at(ty.elements());
-        rest = after;
-        let shape = ty.shape.iter().copied();
-        match ty.dtype {
-            DType::Bool => Array::bool(shape, own.iter().map(|word| *word != 0).collect()),
-            DType::Int => Array::int(shape, own.iter().map(|word| *word as i64).collect()),
-            DType::Real => Array::real(shape, own.iter().map(|word| f64::from_bits(*word)).collect()),
-        }
-    })
 }
 
 /// The elements as they stand on a device.

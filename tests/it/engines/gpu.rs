@@ -157,8 +157,23 @@ fn programs_for_a_gpu_spill_nothing() {
     }
 }
 
-/// Runs `main` of so many lanes, of which each has a vector, with shared arrays of so many rows and columns.
+/// Runs `main` of so many lanes, of which each has a vector, with shared arrays of so many rows and columns, on the device
+/// that stands for a GPU.
 fn meets(source: &str, (rows, columns): (usize, usize), special: &[(usize, f64)], lanes: usize, options: &Options) {
+    if let Some(gpu) = on_gpu(options) {
+        meets_on(&gpu, source, (rows, columns), special, lanes, options);
+    }
+}
+
+/// The same on the device of these options.
+fn meets_on(
+    gpu: &Options,
+    source: &str,
+    (rows, columns): (usize, usize),
+    special: &[(usize, f64)],
+    lanes: usize,
+    options: &Options,
+) {
     let program = Program::compile(source).unwrap();
     let function = program.function("main").unwrap();
     let mut seed = 1_u64;
@@ -176,10 +191,9 @@ fn meets(source: &str, (rows, columns): (usize, usize), special: &[(usize, f64)]
         .shared("y", array(&[rows], y))
         .lane("w", array(&[lanes, columns], w))
         .lane("steps", (0..lanes as i64).map(|lane| lane % 7).collect::<Vec<i64>>());
-    let Some(gpu) = on_gpu(options) else { return };
-    let bound = function.bind(&inputs, &gpu).unwrap();
+    let bound = function.bind(&inputs, gpu).unwrap();
     let wanted = Configuration::scalar(options).observe(&function, &inputs).unwrap();
-    let found = Configuration::observe_bound(&bound, &gpu).unwrap();
+    let found = Configuration::observe_bound(&bound, gpu).unwrap();
     if let Some(why) = difference(&wanted, &found) {
         panic!("{rows} x {columns}, {lanes} lanes: {why}");
     }
@@ -264,4 +278,47 @@ fn what_may_trap_keeps_its_order_where_lanes_meet() {
     let large: Vec<(usize, f64)> = (0..40).map(|at| (at, 9.0 * (at % 3) as f64)).collect();
     meets(SEVERAL, (48, 40), &large, 31, &Options::default());
     meets(SEVERAL, (48, 40), &[(47 * 40, f64::NAN)], 31, &Options::default());
+}
+
+/// Options for threads of the processor in the place of those of a GPU, where there is a C++ compiler.
+fn on_threads(options: &Options) -> Option<Options> {
+    on_gpu(options)?;
+    Some(options.clone().engine(Engine::Pc).codegen(Codegen::Off).backend(device("cuda-threads").unwrap()))
+}
+
+#[test]
+fn threads_of_a_block_do_together_what_lanes_want() {
+    // Blocks of 64 threads with 14 lanes each, and tiles of 24 columns; then blocks full of lanes, which take two passes.
+    for (lanes, precision) in [(40, Precision::F64), (40, Precision::F32), (150, Precision::F64)] {
+        let options = Options::default().precision(precision);
+        let Some(threads) = on_threads(&options) else { return };
+        let source = ASCENT.replace("0..steps", "0..steps % 3");
+        meets_on(&threads, &source, (600, 20), &[(45, f64::INFINITY)], lanes, &options);
+    }
+    let options = Options::default();
+    let Some(threads) = on_threads(&options) else { return };
+    meets_on(&threads, SEVERAL, (48, 40), &[(47 * 40, f64::NAN)], 31, &options);
+}
+
+#[test]
+fn threads_of_warps_and_blocks_are_scheduled_as_lanes_are() {
+    // Few lanes are in warps with a scheduler each, many in blocks that have one; lanes wait for records, and for stacks.
+    let source = "fn down(n: int) -> int {
+        if n % 3 == 0 { emit said(depth: n, at: random_uniform()); }
+        if n < 2 { n } else { let below = down(n - 1) + down(n / 3); below % 1000 + n % 7 }
+    }
+    pub fn main(n: int) -> int { down(n % 40) }";
+    let program = Program::compile(source).unwrap();
+    let function = program.function("main").unwrap();
+    let options = Options::default();
+    let Some(threads) = on_threads(&options) else { return };
+    for lanes in [5, 700] {
+        let inputs = Inputs::new().lane("n", (0..lanes).map(|lane| lane * 7 % 43).collect::<Vec<i64>>());
+        let bound = function.bind(&inputs, &threads).unwrap();
+        let wanted = Configuration::scalar(&options).observe(&function, &inputs).unwrap();
+        let found = Configuration::observe_bound(&bound, &threads).unwrap();
+        if let Some(why) = difference(&wanted, &found) {
+            panic!("{lanes} lanes: {why}");
+        }
+    }
 }

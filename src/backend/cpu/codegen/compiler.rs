@@ -163,7 +163,9 @@ impl Target {
             Target::Avx2 => &["-mavx2", "-mfma"],
             Target::Scalar => &[NATIVE, TUNE, "-DLANES_SCALAR"],
             // The text is of CUDA; what serves C alone is not told twice.
-            Target::Emulated => &[NATIVE, TUNE, "-xc++", "-std=gnu++17", "-fno-exceptions", "-fno-rtti", "-pthread", "-w"],
+            Target::Emulated => {
+                &[NATIVE, TUNE, "-xc++", "-std=gnu++17", "-fno-exceptions", "-fno-rtti", "-pthread", "-w"]
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ typedef unsigned short uint16_t;
 // Before a loop of many turns: written out as a whole, as the compiler likes to, one of 100 turns takes it many seconds, and what
 // a warp runs no longer stays in the cache of instructions.
 #ifndef AB_LONG
-#define AB_LONG AB_UNROLL(4)
+#define AB_LONG AB_UNROLL(8)
 #endif
 // What is told of a pointer: it names memory that all threads see.
 #define AB_GLOBAL(p) __builtin_assume(__isGlobal(p))
@@ -108,7 +108,7 @@ struct ab_run {
     uint32_t deepest, tape_limit;
     // Of 256 live lanes, so many make a heavy unit ready.
     uint32_t theta;
-    // Threads of a block that have lanes.
+    // Threads of a block that have lanes; where lanes meet, a multiple of its warps.
     uint32_t columns;
 };
 
@@ -139,8 +139,10 @@ AB_FN int ab_is_stopped(const struct ab_run *c) {
 #ifdef __CUDACC__
 #ifdef AB_MEETS
 #define AB_FIND_THREAD()                                                                                                  \
-    uint32_t thread = blockIdx.x * c->columns + threadIdx.x;                                                              \
-    const int is_helper = threadIdx.x >= c->columns || thread >= c->threads;                                              \
+    /* Lanes are spread over all warps. */                                                                                \
+    const uint32_t each = c->columns / (AB_THREADS / 32), column = threadIdx.x / 32 * each + threadIdx.x % 32;            \
+    uint32_t thread = blockIdx.x * c->columns + column;                                                                   \
+    const int is_helper = threadIdx.x % 32 >= each || thread >= c->threads;                                               \
     if (is_helper) thread = (uint32_t)c->threads - 1
 #define AB_IS_HELPER is_helper
 #define AB_HELPERS_LEAVE()                                                                                                \
@@ -207,16 +209,41 @@ AB_FN void ab_counts_end(const struct ab_run *c) {
 #endif
 
 // The unit that runs next, the same for all threads of the scope, which is a warp, or where AB_SCOPE_BLOCK is defined a block;
-// AB_NONE where none can go on. `weights`: of each unit what it costs, with the highest bit set where it is heavy. The policy
+// AB_NONE where none can go on. `weights`: of each unit what it costs, with the highest bit set where it is heavy, and the next
+// one where lanes meet. The policy
 // is that of `exec::Scheduler`: of the units that are ready that with most lanes, else that which moves most lanes for its
 // weight, and the first of equal ones.
 #ifdef __CUDACC__
 AB_FN uint32_t ab_key(uint32_t unit, uint32_t count, uint32_t live, uint32_t weight, uint32_t theta) {
     if (theta == AB_EARLIEST) return 0x80000000u | (0xffffu - unit);
     const int ready = !(weight >> 31) || count * 256 >= theta * live;
-    const uint32_t share = __float_as_uint((float)count / (float)(weight & 0x7fffffffu)) >> 16;
+    const uint32_t share = __float_as_uint((float)count / (float)(weight & 0x3fffffffu)) >> 16;
     return (ready ? 0x8000u | count : share) << 16 | (0xffffu - unit);
 }
+AB_FN void ab_count_lanes(const struct ab_run *c, uint32_t unit, uint32_t pc) {
+    if (!c->counts) return;
+    const uint32_t lanes = __ballot_sync(0xffffffffu, pc == unit);
+    if ((threadIdx.x & 31) == 0 && lanes != 0) {
+        atomicAdd(&ab_counted[2 * unit], 1u);
+        atomicAdd(&ab_counted[2 * unit + 1], (uint32_t)__popc(lanes));
+    }
+}
+#if !defined(AB_SCOPE_BLOCK) || defined(AB_MEETS)
+// The unit that runs next in a warp, for the lanes that are live.
+AB_FN uint32_t ab_next_of_warp(const struct ab_run *c, uint32_t pc, int is_live, uint32_t live, const uint32_t *weights) {
+    const uint32_t all = 0xffffffffu;
+    const uint32_t first = __shfl_sync(all, pc, __ffs((int)live) - 1);
+    uint32_t unit = first;
+    if (__ballot_sync(all, is_live && pc == first) != live) {
+        const uint32_t count = (uint32_t)__popc(__match_any_sync(all, pc));
+        uint32_t key = 0;
+        if (is_live) key = ab_key(pc, count, (uint32_t)__popc(live), weights[pc], c->theta);
+        unit = 0xffffu - (__reduce_max_sync(all, key) & 0xffffu);
+    }
+    ab_count_lanes(c, unit, pc);
+    return unit;
+}
+#endif
 #ifdef AB_SCOPE_BLOCK
 // How many lanes wait at each unit. Of three arrays one is counted in, one was read in the step before, and one is cleared.
 __shared__ uint32_t ab_waiting[3][AB_DONE + 1];
@@ -226,13 +253,19 @@ AB_FN void ab_scope_begin(void) {
 }
 AB_FN uint32_t ab_next(const struct ab_run *c, struct ab_warp *warp, uint32_t pc, const uint32_t *weights) {
     const uint32_t all = 0xffffffffu, lane = threadIdx.x & 31, step = warp->steps++;
+    int stops = (step & 127) == 127 && __any_sync(all, ab_is_stopped(c));
+#ifdef AB_MEETS
+    // Each warp has its own scheduler, until all of its lanes wait where they meet those of the others.
+    const int is_live = pc < AB_BLOCKED && !(weights[pc] >> 30 & 1);
+    const uint32_t own = __ballot_sync(all, is_live);
+    if (own != 0 && !stops) return ab_next_of_warp(c, pc, is_live, own, weights);
+#endif
     uint32_t *const waiting = ab_waiting[warp->turn], *const other = ab_waiting[warp->turn == 0 ? 2 : warp->turn - 1];
     warp->turn = warp->turn == 2 ? 0 : warp->turn + 1;
     const uint32_t peers = __match_any_sync(all, pc);
     if (pc < AB_BLOCKED && lane == (uint32_t)__ffs((int)peers) - 1) atomicAdd(&waiting[pc], (uint32_t)__popc(peers));
     // The same for all threads of the block.
-    const int stops = (step & 127) == 127 ? __syncthreads_or(ab_is_stopped(c)) : (__syncthreads(), 0);
-    if (stops) return AB_NONE;
+    if (__syncthreads_or(stops)) return AB_NONE;
     uint32_t live = 0, key = 0;
     for (uint32_t unit = lane; unit <= AB_DONE; unit += 32) live += waiting[unit];
     live = __reduce_add_sync(all, live);
@@ -245,13 +278,7 @@ AB_FN uint32_t ab_next(const struct ab_run *c, struct ab_warp *warp, uint32_t pc
     }
     const uint32_t unit = 0xffffu - (__reduce_max_sync(all, key) & 0xffffu);
     for (uint32_t i = threadIdx.x; i <= AB_DONE; i += ab_here(c)) other[i] = 0;
-    if (c->counts) {
-        const uint32_t lanes = __ballot_sync(all, pc == unit);
-        if (lane == 0 && lanes != 0) {
-            atomicAdd(&ab_counted[2 * unit], 1u);
-            atomicAdd(&ab_counted[2 * unit + 1], (uint32_t)__popc(lanes));
-        }
-    }
+    ab_count_lanes(c, unit, pc);
     return unit;
 }
 #else
@@ -260,23 +287,7 @@ AB_FN uint32_t ab_next(const struct ab_run *c, struct ab_warp *warp, uint32_t pc
     const uint32_t all = 0xffffffffu;
     if ((++warp->steps & 127) == 0 && __any_sync(all, ab_is_stopped(c))) return AB_NONE;
     const uint32_t live = __ballot_sync(all, pc < AB_BLOCKED);
-    if (live == 0) return AB_NONE;
-    const uint32_t first = __shfl_sync(all, pc, __ffs((int)live) - 1);
-    uint32_t unit = first, lanes = __ballot_sync(all, pc == first);
-    if (lanes != live) {
-        const uint32_t count = (uint32_t)__popc(__match_any_sync(all, pc));
-        uint32_t key = 0;
-        if (pc < AB_BLOCKED) key = ab_key(pc, count, (uint32_t)__popc(live), weights[pc], c->theta);
-        unit = 0xffffu - (__reduce_max_sync(all, key) & 0xffffu);
-    }
-    if (c->counts) {
-        lanes = __ballot_sync(all, pc == unit);
-        if ((threadIdx.x & 31) == 0) {
-            atomicAdd(&ab_counted[2 * unit], 1u);
-            atomicAdd(&ab_counted[2 * unit + 1], (uint32_t)__popc(lanes));
-        }
-    }
-    return unit;
+    return live == 0 ? AB_NONE : ab_next_of_warp(c, pc, pc < AB_BLOCKED, live, weights);
 }
 #endif
 #else
