@@ -57,12 +57,15 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=0.4, help="how long the GPU should be busy in a run")
     parser.add_argument("--limit", type=float, default=60, help="seconds after which one command is given up")
     parser.add_argument("--differential", default="50", help="percent of the random programs that run on the GPU")
+    parser.add_argument("--programs", default="fib,collatz,meets,eight_schools,correlated100,wells", help="of `sanitize`")
+    parser.add_argument("--filters", default="file_tests,gpu,differential", help="the tests of `correct`")
+    parser.add_argument("--peers", default="logistic:1000,logistic:10000,correlated100:10000,eight_schools:10000,eight_schools:100000")
     parser.add_argument("--tiny", action="store_true", help="a rehearsal: few lanes, small data, no seconds")
     return parser.parse_args()
 
 
 # Of so many draws one is kept. It is part of the programs, so all of them have the same.
-THIN = 8
+THIN = 32
 
 # By model: its file, its data, and the step size.
 MODELS = {
@@ -157,8 +160,7 @@ class Measuring:
         options = self.options
         if options.tests:
             tests = str(Path(options.tests).resolve())
-            filters = ["file_tests", "gpu", "differential"]
-            for name in [["gpu"]] if options.tiny else [[name] for name in filters]:
+            for name in [["gpu"]] if options.tiny else [[name] for name in options.filters.split(",")]:
                 status, text, seconds = self.run(
                     [tests, *name],
                     limit=3 * options.limit,
@@ -185,14 +187,15 @@ class Measuring:
             return status, made.hexdigest(), seconds, text
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            found = [(job, pool.submit(digest, job, "cpu"), pool.submit(digest, job, options.device)) for job in jobs]
-            for job, cpu, gpu in found:
+            runs = [(job, pool.submit(digest, job, "cpu"), pool.submit(digest, job, options.device)) for job in jobs]
+            for job, cpu, gpu in runs:
                 cpu, gpu = cpu.result(), gpu.result()
-                same = "the same" if cpu[:2] == gpu[:2] and cpu[0] == 0 else f"DIFFERENT {cpu[:2]} {gpu[:2]}\n{gpu[3][-600:]}"
-                self.say(f"sample {job[0]} {job[2]}: {same}; {cpu[2]:.1f} s and {gpu[2]:.1f} s")
+                found = "the same" if cpu[:2] == gpu[:2] and cpu[0] == 0 else f"DIFFERENT {cpu[:2]} {gpu[:2]}\n{gpu[3][-600:]}"
+                self.say(f"sample {job[0]} {job[2]}: {found}; {cpu[2]:.1f} s and {gpu[2]:.1f} s")
 
     def sanitize(self):
         """NVIDIA's compute-sanitizer: memory, races within blocks, barriers, memory that nobody has set."""
+        options = self.options
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         if not Path(sanitizer).exists():
             return self.say("compute-sanitizer: not here")
@@ -206,7 +209,7 @@ class Measuring:
             "fib": [self.autobatch, "run", "examples/fib.ab", "--entry", "fib", "--input", "n=[1,5,9,12,3]", *device],
             "collatz": [self.autobatch, "run", "examples/collatz.ab", "--entry", "collatz", "--input", "n=[27,5,9,12,3]", *device],
             "meets": [self.autobatch, "run", str(meets), "--data", self.data("meets"), "--input", f"w=@{w}"]
-            + ["--input", f"steps=@{self.options.out / 'steps.npy'}", *device],
+            + ["--input", f"steps=@{self.options.out / 'steps.npy'}", "--stats", *device],
             "eight_schools": self.sample("eight_schools", 300, "f64", 1),
             "correlated100": self.sample("correlated100", 40, "f32", 1),
             "wells": self.sample("wells", 40, "f64", 1),
@@ -219,7 +222,7 @@ class Measuring:
             return job, self.run(command, limit=2 * self.options.limit)
 
         with concurrent.futures.ThreadPoolExecutor(6) as pool:
-            for (name, tool), (status, text, seconds) in pool.map(check, [(p, t) for t in tools for p in programs]):
+            for (name, tool), (status, text, seconds) in pool.map(check, [(p, t) for t in tools for p in options.programs.split(",")]):
                 (self.options.out / f"{tool}_{name}.txt").write_text(text)
                 summary = re.findall(r"=+ (ERROR SUMMARY.*|RACECHECK SUMMARY.*)", text)
                 self.say(f"{tool} {name}: status {status}, {seconds:.0f} s: {summary or text[-300:]}")
@@ -268,7 +271,7 @@ class Measuring:
             for real in self.options.types.split(","):
                 command = self.sample(model, 2, real, 1, f"cuda-code:{self.options.arch}")
                 status, text, seconds = self.run(command, limit=5 * self.options.limit)
-                self.say(f"{model} {real}: status {status}, {seconds:.1f} s: {text.splitlines()[-1]}")
+                self.say(f"{model} {real}: status {status}, {seconds:.1f} s: {text.strip().splitlines()[-1:]}")
 
     def peers(self):
         """The same models beside NumPyro on the same card, in turns, with every draw recorded."""
@@ -280,13 +283,11 @@ class Measuring:
             link.exists() or link.write_text(f'#!/bin/sh\nexec {python} "$@"\n')
             link.chmod(0o755)
         for precision in self.options.types.split(","):
-            for model, chains in [("logistic", "1000,10000"), ("correlated100", "10000"), ("eight_schools", "10000,100000")]:
-                if model not in self.options.models.split(","):
-                    continue
+            for model, chains in [config.split(":") for config in self.options.peers.split(",")]:
                 command = [self.autobatch, "bench", "--model", model, "--engine", "pc", "--device", self.options.device]
                 command += ["--fusion", "on", "--codegen", "off", "--precision", precision, "--against", "numpyro"]
                 command += ["--peers", str(peers), "--chains", "3" if self.options.tiny else chains]
-                command += ["--seconds", str(self.options.seconds), "--repetitions", "3", "--threads", str(os.cpu_count())]
+                command += ["--seconds", str(self.options.seconds), "--repetitions", "2", "--threads", str(os.cpu_count())]
                 environment = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
                 status, text, seconds = self.run(
                     command, limit=3 * self.options.limit, JAX_DEFAULT_MATMUL_PRECISION="highest", **environment

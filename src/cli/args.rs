@@ -11,8 +11,8 @@ use crate::program::{Codegen, Engine, Error, ErrorKind, Options, Prints, device}
 use crate::run::{Costs, Execution, MemoryBudget, Schedule, Settings};
 use crate::types::Precision;
 
-use super::bench_args::BenchArgs;
 #[cfg(feature = "bench")]
+use super::bench_args::BenchArgs;
 #[cfg(feature = "codegen")]
 use super::compile::CompileArgs;
 use super::generated::GenerateArgs;

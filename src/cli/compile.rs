@@ -19,9 +19,12 @@ pub(super) struct CompileArgs {
     /// The folder for the code, which is made; where the GPU is, name it in AUTOBATCH_CACHE
     #[arg(long, value_name = "FOLDER")]
     output: PathBuf,
-    /// The command whose program is compiled, without --device: run, map, sample and so on, with all that it takes
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    /// The command whose programs are compiled
+    #[arg(value_parser = ["run", "map", "grad", "sample", "bench"])]
+    command: String,
+    /// All that it takes, but for --device
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
 }
 
 fn arch(text: &str) -> Result<String, String> {
@@ -35,7 +38,7 @@ fn arch(text: &str) -> Result<String, String> {
 
 pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode, Error> {
     let is_device = |word: &String| word == "--device" || word.starts_with("--device=");
-    if args.command.iter().any(is_device) {
+    if args.arguments.iter().any(is_device) {
         let message = "the command that is compiled has no --device of its own: leave it out";
         return Err(Error::new(ErrorKind::Option, message));
     }
@@ -44,8 +47,8 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode, Error> {
     let program = std::env::current_exe().map_err(|error| io("this program is not found", error))?;
     // What compiles reads once where code is kept.
     let done = std::process::Command::new(program)
-        .args(&args.command)
-        .args(["--device", &format!("cuda-code:{}", args.arch)])
+        .args([&args.command, "--device", &format!("cuda-code:{}", args.arch)])
+        .args(&args.arguments)
         .env("AUTOBATCH_CACHE", &args.output)
         .status()
         .map_err(|error| io("this program is not started", error))?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::device::Scope;
 use super::meetings::Meetings;
 use super::threads::{Threads, pile_numbers};
 use crate::backend::generator::{self, MachineSegment, Ports, RECORD_HEAD, Site, Storage, TrapMessage};
@@ -49,6 +50,9 @@ pub(super) struct Code {
     pub(super) segment: MachineSegment,
     /// Whether lanes meet.
     pub(super) meets: bool,
+    /// Of the blocks that parts are, those that they are parts of, and of these the first where lanes meet.
+    pub(super) origins: HashMap<usize, usize>,
+    pub(super) meeting_of: HashMap<usize, usize>,
     /// By block where it stands.
     pub(super) blocks: Vec<Loc>,
     pub(super) warp: usize,
@@ -134,10 +138,23 @@ impl Code {
             arena,
             segment,
             meets: !meetings.at.is_empty(),
+            origins: meetings.origins.iter().map(|(part, whole)| (part.index(), whole.index())).collect(),
+            meeting_of: meetings.firsts(),
             blocks: body.blocks.values().map(|block| block.loc.clone()).collect(),
             warp,
             precision,
         })
+    }
+
+    /// The scopes that it can have: the first one serves any run, the others those that it suits better.
+    pub(super) fn scopes(&self) -> &'static [Scope] {
+        if self.meets { &[Scope::Block] } else { &[Scope::Warp, Scope::Block] }
+    }
+
+    /// Whether a block has room for what its threads share where lanes meet: counts of units, which stand beside what is staged,
+    /// and tiles of some columns.
+    pub(super) fn has_room(&self) -> bool {
+        self.blocks.len() <= 700 && self.tiles(99 << 10).0 >= 8
     }
 
     /// Bytes of the numbers of lanes that meet, in a block of so many threads.
@@ -150,7 +167,7 @@ impl Code {
         let column = self.segment.tiles * BLOCK * element_bytes(DType::Real, self.precision);
         // Counts of each unit, and what is staged of products.
         let taken = 28 * (self.blocks.len() + 3) + (28 << 10);
-        let width = shared.saturating_sub(taken).checked_div(column).unwrap_or(1).clamp(1, MOST_COLUMNS);
+        let width = shared.saturating_sub(taken).checked_div(column).unwrap_or(MOST_COLUMNS).clamp(1, MOST_COLUMNS);
         (width, width * column)
     }
 

@@ -11,9 +11,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::backend::generator::{Rows, SharedProduct};
 use crate::base::{Id as _, IdVec};
 use crate::parts::StorageClass;
-use crate::prim::BLOCK;
+use crate::prim::{BLOCK, Class, Traps};
 use crate::types::{DType, Type};
-use crate::unit::{Block, BlockId, Op, OpKind, Operand, Program, Terminator, Unit, Value, ValueId, Var, VarId};
+use crate::unit::{
+    Block, BlockEnd as _, BlockId, Op, OpKind, Operand, Program, Terminator, Unit, Value, ValueId, Var, VarId,
+};
 
 /// Multiply-adds in one lane from which on a product is worth a meeting: one of fewer takes about as long as it takes a
 /// block to meet.
@@ -29,6 +31,8 @@ pub(super) struct Meetings {
     pub(super) at: HashMap<BlockId, Option<usize>>,
     /// Blocks that go on with another one, and are not counted.
     pub(super) continued: HashSet<BlockId>,
+    /// Of the blocks that parts are, those that they are parts of.
+    pub(super) origins: HashMap<BlockId, BlockId>,
 }
 
 impl Meetings {
@@ -38,8 +42,8 @@ impl Meetings {
         let units = program.body.units.values().filter(|unit| !unit.region);
         let mut left: Vec<BlockId> = units.flat_map(|unit| unit.blocks.iter().copied()).collect();
         while let Some(block) = left.pop() {
-            if let Some(meeting) = Meeting::in_block(&made.program, block) {
-                left.extend(made.part(block, &meeting));
+            if let Some(together) = Together::in_block(&made.program, block) {
+                left.extend(made.part(block, together));
             }
         }
         (!made.at.is_empty()).then_some(made)
@@ -47,15 +51,25 @@ impl Meetings {
 
     /// A program whose lanes do not meet.
     pub(super) fn none(program: &Program) -> Self {
-        Self { program: program.clone(), at: HashMap::new(), continued: HashSet::new() }
+        Self { program: program.clone(), at: HashMap::new(), continued: HashSet::new(), origins: HashMap::new() }
+    }
+
+    /// By block that was parted the first where its lanes meet.
+    pub(super) fn firsts(&self) -> HashMap<usize, usize> {
+        let mut firsts = HashMap::new();
+        for block in self.at.keys().map(|block| block.index()) {
+            let first = firsts.entry(self.origins[&BlockId::new(block)].index()).or_insert(block);
+            *first = block.min(*first);
+        }
+        firsts
     }
 
     /// Parts a block; gives the parts that may have other products.
-    fn part(&mut self, block: BlockId, meeting: &Meeting) -> [BlockId; 2] {
+    fn part(&mut self, block: BlockId, meeting: Together) -> [BlockId; 2] {
         let body = &mut self.program.body;
         let whole = body.blocks[block].clone();
         let (middle, last) = (body.blocks.next_id(), BlockId::new(body.blocks.next_id().index() + 1));
-        let mut parting = Parting::new(&whole, &mut body.vars, meeting.whose(&whole));
+        let mut parting = Parting::new(&whole, &mut body.vars, meeting.parts);
         let parts = [0, 1, 2].map(|part| parting.ops(part));
         let [first, together, rest] =
             parts.map(|(values, ops)| Block { values, ops, term: Terminator::Jump(middle), loc: whole.loc.clone() });
@@ -67,73 +81,90 @@ impl Meetings {
         }
         self.at.insert(middle, meeting.rows);
         self.continued.insert(last);
+        let origin = self.origins.get(&block).copied().unwrap_or(block);
+        self.origins.extend([(middle, origin), (last, origin)]);
         [block, last]
     }
 }
 
-/// What lanes of a block do together: some of its operations.
-struct Meeting {
+/// What lanes of a block do together.
+struct Together {
     /// The extent of what goes row by row; a product by itself has none.
     rows: Option<usize>,
-    ops: HashSet<usize>,
+    /// By operation the part that has it: 0 stands before, 1 is done together, 2 follows.
+    parts: Vec<usize>,
 }
 
-impl Meeting {
-    /// That of the first product of a block that is worth one.
+impl Together {
+    /// That of the first product of a block that is worth it.
     fn in_block(program: &Program, id: BlockId) -> Option<Self> {
         let block = &program.body.blocks[id];
         if block.values.values().any(|value| value.uniform) {
             return None;
         }
-        let product = |op: &Op| SharedProduct::of(&op.kind, block, &program.globals);
+        let is_read = |value: ValueId| {
+            let mut read = block.term.condition().and_then(Operand::var) == Some(value);
+            let mut see = |operand: Operand| read |= operand.var() == Some(value);
+            block.ops.iter().for_each(|op| op.kind.for_each_operand(&mut see));
+            read
+        };
         let (at, first) = block.ops.iter().enumerate().find_map(|(at, op)| {
-            product(op).filter(|product| product.rows * product.inner >= FEWEST).map(|product| (at, product))
+            let product = SharedProduct::of(&op.kind, block, &program.globals)?;
+            let is_worth = product.rows * product.inner >= FEWEST && op.kind.dst().is_some_and(is_read);
+            is_worth.then_some((at, product))
         })?;
         let rows = [first.rows, first.inner].into_iter().find(|extent| *extent >= FEWEST_ROWS);
-        let Some(rows) = rows else { return Some(Self { rows: None, ops: HashSet::from([at]) }) };
-        let mut row_by_row = Rows::new(rows);
-        let ops = block.ops.iter().enumerate();
-        let ops = ops.filter(|(_, op)| row_by_row.takes(&op.kind, block, &program.globals)).map(|(at, _)| at);
-        let ops: HashSet<usize> = ops.collect();
-        let meeting = Self { rows: Some(rows), ops };
-        // A product of rows that must all be known before, or rows of bools that are kept.
-        let is_one = meeting.ops.contains(&at) && meeting.keeps_reals(block);
-        Some(if is_one { meeting } else { Self { rows: None, ops: HashSet::from([at]) } })
+        let by_rows = rows.map(|rows| {
+            let mut row_by_row = Rows::new(rows);
+            let parts = parts(block, |_, kind, later| row_by_row.takes(kind, later, block, &program.globals));
+            Self { rows: Some(rows), parts }
+        });
+        // Not a product of rows that must all be known before, nor rows of bools that are kept.
+        let by_rows = by_rows.filter(|together| together.parts[at] == 1 && together.keeps_reals(block));
+        Some(by_rows.unwrap_or_else(|| Self { rows: None, parts: parts(block, |of, _, _| of == at) }))
     }
 
     /// Whether all that others read of it is of reals.
     fn keeps_reals(&self, block: &Block<Terminator>) -> bool {
-        let made = |value: ValueId| {
-            let mut own = self.ops.iter().filter_map(|at| block.ops[*at].kind.dst());
-            own.any(|dst| dst == value)
-        };
+        let ops = || block.ops.iter().zip(&self.parts);
+        let made = ops().filter(|(_, part)| **part == 1).filter_map(|(op, _)| op.kind.dst());
+        let others: HashSet<ValueId> = made.filter(|value| block.values[*value].ty.dtype != DType::Real).collect();
         let mut all = true;
-        for (_, op) in block.ops.iter().enumerate().filter(|(at, _)| !self.ops.contains(at)) {
-            op.kind.for_each_operand(|operand| {
-                let kept = operand.var().filter(|value| block.values[*value].ty.dtype != DType::Real && made(*value));
-                all &= kept.is_none();
-            });
+        for (op, _) in ops().filter(|(_, part)| **part != 1) {
+            op.kind.for_each_operand(|operand| all &= operand.var().is_none_or(|value| !others.contains(&value)));
         }
         all
     }
+}
 
-    /// By operation the part that has it: 0 stands before, 1 is done together, 2 follows. From the first on that needs what
-    /// is done together, all follow: what they say and where they trap keeps its order.
-    fn whose(&self, block: &Block<Terminator>) -> Vec<usize> {
-        let mut made: HashSet<ValueId> = HashSet::new();
-        let mut follows = false;
-        let whose = block.ops.iter().enumerate().map(|(at, op)| {
-            if self.ops.contains(&at) {
-                made.extend(op.kind.dst());
-                return 1;
-            }
-            let mut needs = false;
-            op.kind.for_each_operand(|operand| needs |= operand.var().is_some_and(|value| made.contains(&value)));
-            follows |= needs;
-            if follows { 2 } else { 0 }
+/// By operation the part that has it. `takes` says of an operation whether it is done together, with the values that are known
+/// after that only. What needs those follows, and what has an effect, or may trap, once such a thing follows: what lanes say,
+/// and where they trap, keeps its order.
+fn parts(block: &Block<Terminator>, mut takes: impl FnMut(usize, &OpKind, &HashSet<ValueId>) -> bool) -> Vec<usize> {
+    let (mut together, mut later) = (HashSet::new(), HashSet::new());
+    let mut follows = false;
+    let part = |(at, op): (usize, &Op)| {
+        if takes(at, &op.kind, &later) {
+            together.extend(op.kind.dst());
+            return 1;
+        }
+        let mut needs = false;
+        op.kind.for_each_operand(|operand| {
+            needs |= operand.var().is_some_and(|value| together.contains(&value) || later.contains(&value));
         });
-        whose.collect()
-    }
+        let has_order = match &op.kind {
+            OpKind::Load { .. } => false,
+            OpKind::Compute { prim, .. } => prim.row().traps != Traps::Never || matches!(prim.class(), Class::Draw(_)),
+            OpKind::Store { .. } | OpKind::Push { .. } | OpKind::Pop { .. } | OpKind::Effect(_) => true,
+        };
+        if !(needs || follows && has_order) {
+            return 0;
+        }
+        follows |= has_order;
+        later.extend(op.kind.dst());
+        2
+    };
+    block.ops.iter().enumerate().map(part).collect()
 }
 
 /// The parts of a block while they are made.
@@ -174,6 +205,7 @@ impl<'a> Parting<'a> {
             let Some(value) = operand.var() else { return };
             let maker = self.maker[&value];
             if self.whose[maker] != part && self.loaded(value).is_none() {
+                assert!(self.whose[maker] < part, "a part reads what an earlier one has made");
                 read.insert(value);
             }
         };

@@ -47,7 +47,7 @@ impl Backend for CudaHost {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let (plan, code) = code_of(program, how, 1)?;
         let loaded = Loaded { plan, code, on: On::Host, devices: Mutex::default() };
-        loaded.device(loaded.least_scope())?;
+        loaded.device(loaded.code.scopes()[0])?;
         Ok(Arc::new(loaded))
     }
 }
@@ -67,14 +67,31 @@ impl Backend for CudaCode {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        let (_, code) = code_of(program, how, WARP)?;
-        let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
+        let (plan, code) = code_of(program, how, WARP)?;
         let mut bytes = 0;
-        for scope in scopes {
-            bytes += nvrtc::cubin(&code, &self.arch, scope)?.code.len();
+        for (number, scope) in code.scopes().iter().enumerate() {
+            match nvrtc::cubin(&code, &self.arch, *scope) {
+                Ok(cubin) => bytes += cubin.code.len(),
+                // A run does without it.
+                Err(_) if number > 0 => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        let (arch, kept) = (&self.arch, nvrtc::kept_in());
-        Err(BackendError::Compiled(format!("{bytes} bytes of code for {arch}, {kept}")))
+        let told = format!("{bytes} bytes of code for {}, {}", self.arch, nvrtc::kept_in());
+        Ok(Arc::new(CompiledOnly { plan, told }))
+    }
+}
+
+/// What was compiled for a GPU that is not there.
+#[derive(Debug)]
+struct CompiledOnly {
+    plan: Arc<Plan>,
+    told: String,
+}
+
+impl Executable for CompiledOnly {
+    fn run(&self, _: &RunInputs, _: &Settings, _: &dyn Sink) -> Result<Outcome, BackendError> {
+        Err(BackendError::Compiled(format!("`{}`: {}", self.plan.name, self.told)))
     }
 }
 
@@ -92,7 +109,7 @@ impl Backend for CudaThreads {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let (plan, code) = code_of(program, how, WARP)?;
         let loaded = Loaded { plan, code, on: On::Threads, devices: Mutex::default() };
-        loaded.device(loaded.least_scope())?;
+        loaded.device(loaded.code.scopes()[0])?;
         Ok(Arc::new(loaded))
     }
 }
@@ -130,7 +147,7 @@ impl Backend for Cuda {
         let gpu = Gpu::numbered(self.number).map_err(|error| BackendError::Device(error.to_string()))?;
         let loaded = Loaded { plan, code, on: On::Gpu(gpu), devices: Mutex::default() };
         // What most runs want, and all of them can do with.
-        loaded.device(loaded.least_scope())?;
+        loaded.device(loaded.code.scopes()[0])?;
         Ok(Arc::new(loaded))
     }
 }
@@ -152,11 +169,10 @@ pub fn text(program: Units, precision: Precision) -> Result<String, BackendError
 pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<String>, BackendError> {
     let how = How { precision, ..How::default() };
     let code = code_of(program, &how, WARP)?.1;
-    let scopes = if code.meets { vec![Scope::Block] } else { vec![Scope::Warp, Scope::Block] };
-    let log = |scope| -> Result<String, BackendError> {
-        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, &code, scope)?)?.log)
+    let log = |scope: &Scope| -> Result<String, BackendError> {
+        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, &code, *scope)?)?.log)
     };
-    scopes.into_iter().map(log).collect()
+    code.scopes().iter().map(log).collect()
 }
 
 impl From<nvrtc::NvrtcError> for BackendError {
@@ -177,23 +193,24 @@ fn code_of(program: Units, how: &How, warp: usize) -> Result<(Arc<Plan>, Code), 
             "a GPU keeps the tops of stacks in registers: leave the pass `tops` on, or use `--device cpu`".to_owned(),
         ));
     }
+    if let Some(meetings) = Meetings::of(&units) {
+        debug_assert_eq!(unit::verify(&meetings.program), Vec::new(), "blocks are parted");
+        // Rows that lanes go through together are no business of the plan.
+        let making = Making { machine: plan.body.machine, tile_rows: false };
+        let plan = Arc::new(units_to_plan(&meetings.program, making));
+        let made = Code::of(&meetings, &plan, how.precision, warp).ok();
+        // Else each lane does it by itself.
+        if let Some(code) = made.filter(Code::has_room) {
+            return Ok((plan, code));
+        }
+    }
     if units.body.blocks.len() >= MOST_UNITS {
         let message = format!("a program of {MOST_UNITS} blocks or more does not run on a GPU: use `--device cpu`");
         return Err(BackendError::Unsupported(message));
     }
-    let (meetings, plan) = match Meetings::of(&units) {
-        Some(meetings) => {
-            debug_assert_eq!(unit::verify(&meetings.program), Vec::new(), "blocks are parted");
-            // Rows that lanes go through together are no business of the plan.
-            let making = Making { machine: plan.body.machine, tile_rows: false };
-            let plan = Arc::new(units_to_plan(&meetings.program, making));
-            (meetings, plan)
-        }
-        None => (Meetings::none(&units), plan),
-    };
-    let code = Code::of(&meetings, &plan, how.precision, warp).map_err(|refused| {
+    let code = Code::of(&Meetings::none(&units), &plan, how.precision, warp).map_err(|refused| {
         let (block, why) = &refused[0];
-        let loc = &meetings.program.body.blocks[*block].loc;
+        let loc = &units.body.blocks[*block].loc;
         BackendError::Unsupported(format!("this cannot run on a GPU yet: {why} {}; use `--device cpu`", loc.told()))
     })?;
     Ok((plan, code))
@@ -239,14 +256,9 @@ impl Loaded {
         Ok(device)
     }
 
-    /// The scope that every run can have.
-    fn least_scope(&self) -> Scope {
-        if self.code.meets { Scope::Block } else { Scope::Warp }
-    }
-
     /// The device for a run of so many lanes.
     fn device_for(&self, lanes: usize) -> Result<Arc<dyn Device>, BackendError> {
-        let one_by_one = self.device(self.least_scope())?;
+        let one_by_one = self.device(self.code.scopes()[0])?;
         if self.code.meets {
             return Ok(one_by_one);
         }

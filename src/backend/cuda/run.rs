@@ -10,7 +10,7 @@ use super::code::{Code, element_bytes};
 use super::device::{Device, DeviceError, Memory, Run};
 use super::records::Told;
 use crate::base::Id as _;
-use crate::plan::{Constant, Plan};
+use crate::plan::{BlockId, Constant, Plan, Unit};
 use crate::run::{BlockStats, DeviceStats, Outcome, RunInputs, Schedule, Settings, Sink, Stats, Trap, TrapKind};
 use crate::types::{Array, ArrayData, DType, Precision, Type};
 
@@ -232,8 +232,7 @@ impl Attempt<'_> {
         let scratch = held.zeros(8 * threads * code.scratch)?;
         let log_bytes = 8 * (log_words + threads * code.most_words());
         let log = held.zeros(log_bytes)?;
-        // Traps are few: their log is no limit.
-        let other_log = held.zeros(if says { log_bytes } else { 8 })?;
+        let other_log = if says { held.zeros(log_bytes)? } else { log };
         // The cursor, the queue, what overflowed, and whether lanes are to stop.
         let control = held.zeros(32)?;
         let counts = if self.settings.get_stats() { Some(held.zeros(16 * (code.blocks.len() + 2))?) } else { None };
@@ -308,10 +307,11 @@ impl Attempt<'_> {
             let waiting = held.halves(pcs, threads)?;
             done = waiting.iter().all(|pc| *pc == NONE);
             let stopped = self.settings.is_stopped();
-            if done || stopped || overflowed != 0 {
+            assert!(done || stopped || cursor > 0 || overflowed != 0, "lanes wait for nothing but room for records");
+            // Where there is nothing but traps there is one log.
+            if done || stopped || overflowed != 0 || !says {
                 told.take_all(&held, (log, cursor as usize))?;
             } else {
-                assert!(cursor > 0, "lanes wait for nothing but room for records");
                 full = Some((log, cursor as usize));
                 std::mem::swap(&mut log, &mut other);
             }
@@ -357,18 +357,33 @@ impl Attempt<'_> {
         }
     }
 
+    /// What the unit costs that begins at a block.
+    fn weight_at(&self, block: usize) -> u64 {
+        let body = &self.plan.body;
+        body.units[body.blocks[BlockId::new(block)].unit].cost.weight
+    }
+
     /// What was counted of each unit.
     fn counted(&self, counts: &[u64], supersteps: &mut u64) -> Vec<BlockStats> {
-        let units = self.plan.body.units.values().map(|unit| {
+        // A block that was parted is told of as one, by what lanes do together in it.
+        let whole = |unit: &&Unit| !self.code.origins.contains_key(&unit.blocks[0].index());
+        let mut parts = 0;
+        for part in self.code.origins.keys() {
+            parts += counts[2 * part];
+        }
+        *supersteps += parts;
+        let units = self.plan.body.units.values().filter(whole).map(|unit| {
             let first = unit.blocks[0];
+            let meeting = self.code.meeting_of.get(&first.index());
             // Of a region whose blocks are units of their own, all.
             let count = |at: usize| unit.blocks.iter().map(|block| counts[2 * block.index() + at]).sum::<u64>();
-            let [executions, useful] = [0, 1].map(count);
-            *supersteps += executions;
+            *supersteps += count(0);
+            let [executions, useful] =
+                [0, 1].map(|at| meeting.map_or_else(|| count(at), |block| counts[2 * block + at]));
             BlockStats {
                 block: first.to_string(),
                 loc: self.plan.body.blocks[first].loc.clone(),
-                weight: unit.cost.weight,
+                weight: meeting.map_or(unit.cost.weight, |block| self.weight_at(*block)),
                 executions,
                 lanes_useful: useful,
                 lanes_issued: executions * self.code.warp as u64,

@@ -107,6 +107,7 @@ impl RegionFrame for Threads {
         w("    AB_FIND_THREAD();".to_owned());
         w("    ab_counts_begin(c);".to_owned());
         w("    ab_scope_begin();".to_owned());
+        w("    AB_LEAVE_EARLY();".to_owned());
         w("#else".to_owned());
         w(format!("void {}(const struct ab_run *const c, const uint32_t thread) {{", function.name));
         w("#endif".to_owned());
@@ -160,7 +161,7 @@ impl RegionFrame for Threads {
         for (i, pile) in piles(function).iter().enumerate() {
             *out += &format!("    c->heights[{i} * threads + thread] = h{pile};\n");
         }
-        *out += "    ab_counts_end(c);\n}\n\n";
+        *out += "}\n\n";
     }
 
     fn count(&self, _: usize) -> Option<String> {

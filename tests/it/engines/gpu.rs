@@ -322,3 +322,67 @@ fn threads_of_warps_and_blocks_are_scheduled_as_lanes_are() {
         }
     }
 }
+
+/// A linear regression, whose scale is a parameter: derivatives by rows need what is made of all of them.
+const REGRESSION: &str = "
+    fn density[n, d](w: real[d], u: real, shared x: real[n, d], shared y: real[n]) -> real {
+        let sigma = exp(u);
+        let r = y - x @ w;
+        -0.5 * dot(r, r) / (sigma * sigma) - 3.0 * u
+    }
+    pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[d], real) {
+        let mut q = w;
+        let mut u = 0.1;
+        let mut lp = 0.0;
+        for i in 0..steps % 4 {
+            let (value, (gq, gu)) = value_and_grad(density, wrt = (w, u))(q, u, x, y);
+            lp = value;
+            q = q + 0.001 * gq;
+            u = u + 0.0001 * gu;
+        }
+        (lp, q, u)
+    }";
+
+#[test]
+fn what_follows_a_meeting_is_not_done_in_it() {
+    for (rows, columns) in [(600, 20), (48, 30)] {
+        meets(REGRESSION, (rows, columns), &[], 23, &Options::default());
+    }
+    // The second product needs what stands behind an assertion about the first.
+    let source =
+        "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[n]) {
+        let p = x @ w;
+        assert(p[0] < 0.4, \"{p[0]} of {steps}\");
+        let v = 2.0 * w;
+        (sum(p), x @ v)
+    }";
+    meets(source, (600, 20), &[], 23, &Options::default());
+}
+
+#[test]
+fn matrices_of_all_shapes_are_met_for() {
+    // One that is only read transposed; a square one that is multiplied by what is made row by row; a flat one.
+    let transposed = "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> real[d] {
+        let u = [y[i] + w[0] for i in 0..n];
+        transpose(x) @ u
+    }";
+    meets(transposed, (600, 20), &[], 9, &Options::default());
+    meets(transposed, (70, 20), &[], 9, &Options::default());
+    let square =
+        "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[n]) {
+        let z = w - y;
+        (quad_form_sym(x, z), x @ z)
+    }";
+    meets(square, (520, 520), &[], 3, &Options::default());
+    let flat =
+        "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> real[n] { x @ w }";
+    meets(flat, (7, 1000), &[], 9, &Options::default());
+}
+
+#[test]
+fn many_traps_are_told_where_nothing_else_is() {
+    let source = "fn inner(n: int) -> int { assert(n % 7 > 0, \"no {n}\"); n }
+        pub fn main(n: int) -> int { if n % 3 == 0 { inner(n * 7) } else { inner(n * 7 + 1) } }";
+    let inputs = Inputs::new().lane("n", (0..60_000).collect::<Vec<i64>>());
+    assert!(agree(source, &inputs).is_none_or(|launches| launches > 1), "they had room");
+}

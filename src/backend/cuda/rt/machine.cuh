@@ -145,14 +145,13 @@ AB_FN int ab_is_stopped(const struct ab_run *c) {
     const int is_helper = threadIdx.x % 32 >= each || thread >= c->threads;                                               \
     if (is_helper) thread = (uint32_t)c->threads - 1
 #define AB_IS_HELPER is_helper
+#define AB_LEAVE_EARLY()
 #define AB_HELPERS_LEAVE()                                                                                                \
-    if (is_helper) {                                                                                                      \
-        ab_counts_end(c);                                                                                                 \
-        return;                                                                                                           \
-    }
+    if (is_helper) return
 #else
 #define AB_FIND_THREAD()                                                                                                  \
-    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;                                                        \
+    const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x
+#define AB_LEAVE_EARLY()                                                                                                  \
     if (thread >= c->threads) return
 #endif
 #endif
@@ -197,7 +196,7 @@ AB_FN void ab_counts_begin(const struct ab_run *c) {
     for (uint32_t i = threadIdx.x; i < 2 * (AB_DONE + 1); i += blockDim.x) ab_counted[i] = 0;
     __syncthreads();
 }
-// By the threads of the block that have lanes.
+// By the threads that take part.
 AB_FN void ab_counts_end(const struct ab_run *c) {
     if (!c->counts) return;
     __syncthreads();

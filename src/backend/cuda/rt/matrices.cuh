@@ -17,15 +17,15 @@ AB_DOT(ab_dot, r_fma)
 AB_DOT(ab_chain_dot, r_chain_fma)
 
 // A product, of matrices whose elements stand so far apart in a column and in a row.
-#define AB_PRODUCT(name, dot)                                                                                             \
+#define AB_PRODUCT_IN_LANE(name, dot)                                                                                             \
     AB_CALLED void name(const real *a, int64_t a_row, int64_t a_column, const real *b, int64_t b_row, int64_t b_column,   \
                         real *to, int64_t rows, int64_t columns, int64_t inner) {                                         \
         for (int64_t i = 0; i < rows; i++)                                                                                \
             for (int64_t j = 0; j < columns; j++)                                                                         \
                 to[i * columns + j] = dot(a + i * a_row, a_column, b + j * b_column, b_row, inner);                       \
     }
-AB_PRODUCT(ab_product, ab_dot)
-AB_PRODUCT(ab_chain_product, ab_chain_dot)
+AB_PRODUCT_IN_LANE(ab_product, ab_dot)
+AB_PRODUCT_IN_LANE(ab_chain_product, ab_chain_dot)
 
 // The lower triangular factor of a matrix of `n` rows. A pivot that is not positive is NaN.
 AB_CALLED void ab_cholesky(const real *a, real *l, int64_t n) {

@@ -47,20 +47,25 @@ AB_FN uint32_t ab_meet(int here, uint64_t base) {
 struct ab_lanes {
     char *at;
     __device__ __forceinline__ real *place(int64_t row, uint32_t column) const {
-        return (real *)(at + ab_bases[column] + row * (int64_t)(AB_WIDTH * sizeof(real)));
+        char *const place = at + ab_bases[column] + row * (int64_t)(AB_WIDTH * sizeof(real));
+        AB_GLOBAL(place);
+        return (real *)place;
     }
 };
 struct ab_tile_of {
-    real *at;
-    uint32_t first;
+    // Of its first column, were that the first of all.
+    int first;
     __device__ __forceinline__ real *place(int row, uint32_t column) const {
-        return at + row * AB_TILE_WIDTH + (int)(column - first);
+        return ab_tiles + (first + row * AB_TILE_WIDTH + (int)column);
     }
 };
 #define AB_LANES(p) (ab_lanes{(char *)(p) - ab_base})
 #define AB_FROM(lanes, first) (ab_lanes{(lanes).at + (int64_t)(first) * (int64_t)(AB_WIDTH * sizeof(real))})
 #define AB_OF_LANE(lanes, row, column) (*(lanes).place((row), (column)))
-#define AB_TILE(k) (ab_tile_of{ab_tiles + (k) * (AB_BLOCK * AB_TILE_WIDTH), ab_from})
+#define AB_TILE(k) (ab_tile_of{(k) * (AB_BLOCK * AB_TILE_WIDTH) - (int)ab_from})
+// What a function of a meeting is called with.
+#define AB_MEETING_PARAMETERS real *const numbers, const uint64_t ab_base
+#define AB_MEETING_ARGUMENTS numbers, ab_base
 // All rows of all columns; so many things of all columns. A thread stays in its column.
 #define AB_EACH_COLUMN(which, column, count)                                                                              \
     for (uint32_t columns_ = ab_to - ab_from, column = ab_from + threadIdx.x % columns_, down_ = AB_TEAM / columns_,      \
@@ -92,6 +97,15 @@ template <int M, int N> AB_FN void ab_product_step(const real *a, const real *b,
     for (int i = 0; i < M; i++)
 #pragma unroll
         for (int j = 0; j < N; j++) sum[i][j] = r_fma(rows[i], columns[j], sum[i][j]);
+}
+
+// A chain that ended as no number: a zero that met such a one wins, and nothing else makes a difference.
+template <class From>
+static __device__ __noinline__ real ab_chain_again(const real *row, int64_t a_column, int first, int end, const From from,
+                                                   uint32_t column) {
+    real sum = 0;
+    for (int k = first; k < end; k++) sum = r_chain_fma(row[k * a_column], *from.place(k, column), sum);
+    return sum;
 }
 
 // A product for columns from `begin` on, at most 8 N: 8 threads side by side have N columns each, and all of them M rows. `along`: whether the
@@ -157,22 +171,27 @@ static __device__ __noinline__ void ab_product_columns(const real *a, const int6
                         ab_product_step<M, N>(as + k * STRIDE + y * M, bs + k * COLUMNS + x * 2, sum);
                 }
             }
+            const int goes_on = block > 0 || adds;
 #pragma unroll
-            for (int i = 0; i < M; i++)
+            for (int i = 0; i < M; i++) {
+                const int r = row + y * M + i;
+                // All that is added to is read before any is written: nobody knows that these are different places.
+                real before[N];
 #pragma unroll
                 for (int j = 0; j < N; j++) {
-                    const int r = row + y * M + i, column = j / 2 * 16 + x * 2 + j % 2;
+                    const int column = j / 2 * 16 + x * 2 + j % 2;
+                    before[j] = goes_on && r < rows && column < columns ? *to.place(r, (uint32_t)(begin + column)) : (real)0;
+                }
+#pragma unroll
+                for (int j = 0; j < N; j++) {
+                    const int column = j / 2 * 16 + x * 2 + j % 2;
                     if (r >= rows || column >= columns) continue;
                     real value = sum[i][j];
-                    // A zero that met what is no number wins: nothing else makes a difference.
-                    if (CHAIN && AB_RARE(value != value)) {
-                        value = 0;
-                        for (int k = block; k < end; k++)
-                            value = r_chain_fma(a[r * a_row + k * a_column], *from.place(k, (uint32_t)(begin + column)), value);
-                    }
-                    real *const place = to.place(r, (uint32_t)(begin + column));
-                    *place = block == 0 && !adds ? value : *place + value;
+                    if (CHAIN && AB_RARE(value != value))
+                        value = ab_chain_again(a + r * a_row, a_column, block, end, from, (uint32_t)(begin + column));
+                    *to.place(r, (uint32_t)(begin + column)) = goes_on ? before[j] + value : value;
                 }
+            }
         }
     __syncthreads();
 }
@@ -217,6 +236,8 @@ static __device__ void ab_product_of_team(const real *a, const int64_t a_row, co
 #define AB_OF_LANE(lanes, row, column) ((lanes)[row])
 #define AB_PASSES
 #define AB_ALL_COLUMNS
+#define AB_MEETING_PARAMETERS real *const numbers, real *const tiles
+#define AB_MEETING_ARGUMENTS numbers, tiles
 #define AB_TILE(k) (tiles + (k) * AB_BLOCK)
 #define ab_tile(k, r, column) tiles[(k) * AB_BLOCK + (r)]
 #define ab_number(k, column) numbers[k]

@@ -181,6 +181,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.line("next:;");
         self.line("AB_RECONVERGE();");
         self.close();
+        self.line("ab_counts_end(c);");
         self.line("AB_HELPERS_LEAVE();");
         self.save();
         Ok(())

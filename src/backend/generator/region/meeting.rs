@@ -9,14 +9,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use indexmap::IndexMap;
+
 use super::place::{Place, View};
 use super::text::{Variable, Writer};
 use crate::backend::generator::ending::Ending;
-use crate::backend::generator::functions::{self, Call, group_type, prefix};
+use crate::backend::generator::functions::{self, Call, group_type, memory_type, prefix};
 use crate::backend::generator::operations::{self, literal};
+use crate::backend::generator::scope::Storage;
 use crate::backend::generator::ssa::{Fold, Products};
 use crate::base::Id as _;
 use crate::parts::{self, SharedId, SharedSource};
+use crate::plan::ConstantId;
 use crate::prim::{BLOCK, Class, Contraction, LOG_BLOCK, Prim, Reduction, computed_elementwise};
 use crate::types::{DType, Scalar, Type};
 use crate::unit::{Block, BlockId, Globals, OpKind, Operand, ValueId, VarId};
@@ -24,7 +28,10 @@ use crate::unit::{Block, BlockId, Globals, OpKind, Operand, ValueId, VarId};
 /// A product of a matrix that is the same for all lanes and a vector of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::backend) struct SharedProduct {
+    /// As it stands.
     matrix: SharedId,
+    /// Where that is the transpose of another one, that one, which may be there alone.
+    transpose_of: Option<SharedId>,
     vector: ValueId,
     /// Elements of the result.
     pub(in crate::backend) rows: usize,
@@ -55,16 +62,27 @@ impl SharedProduct {
             }
             _ => return None,
         };
-        // Of a transpose the matrix itself is read.
-        let (matrix, strides) = match &globals.shared[shared].source {
+        let transpose_of = match &globals.shared[shared].source {
             SharedSource::Prim(Prim::Transpose, of) => match of[0] {
-                parts::Operand::Shared(of) if strides[1] == 1 => (of, [1, rows]),
-                parts::Operand::Shared(of) => (of, [inner, 1]),
-                _ => (shared, strides),
+                parts::Operand::Shared(of) => Some(of),
+                _ => None,
             },
-            _ => (shared, strides),
+            _ => None,
         };
-        (rows > 1 && inner > 1).then_some(Self { matrix, vector, rows, inner, strides, chain })
+        let is_product = rows > 1 && inner > 1;
+        is_product.then_some(Self { matrix: shared, transpose_of, vector, rows, inner, strides, chain })
+    }
+
+    /// The matrix to be read, and how far its elements stand apart in a column and in a row: of a transpose the matrix itself,
+    /// which other products read, where that is there.
+    fn place(&self, storage: &Storage<'_>) -> Option<(ConstantId, [usize; 2])> {
+        let Self { rows, inner, strides: [row, column], .. } = *self;
+        let itself = self.transpose_of.and_then(|of| storage.constants[of]);
+        match itself {
+            Some(itself) if column == 1 => Some((itself, [1, rows])),
+            Some(itself) => Some((itself, [inner, 1])),
+            None => Some((storage.constants[self.matrix]?, [row, column])),
+        }
     }
 }
 
@@ -84,8 +102,17 @@ impl Rows {
     }
 
     /// Whether an operation, the next one of its block, goes row by row with those that did before.
-    pub(in crate::backend) fn takes<T>(&mut self, kind: &OpKind, block: &Block<T>, globals: &Globals) -> bool {
-        let taken = self.row_by_row(kind, block, globals);
+    /// `later`: what is known after them.
+    pub(in crate::backend) fn takes<T>(
+        &mut self,
+        kind: &OpKind,
+        later: &HashSet<ValueId>,
+        block: &Block<T>,
+        globals: &Globals,
+    ) -> bool {
+        let mut known = true;
+        kind.for_each_operand(|operand| known &= operand.var().is_none_or(|value| !later.contains(&value)));
+        let taken = if known { self.row_by_row(kind, block, globals) } else { None };
         let mut late = taken == Some(After);
         kind.for_each_operand(|operand| {
             let needs = |of: &HashSet<ValueId>| operand.var().is_some_and(|value| of.contains(&value));
@@ -171,6 +198,17 @@ fn rows_of_thread(rows: usize) -> usize {
     [8, 4, 2, 1].into_iter().min_by_key(|each| (time(*each), 8 - each)).expect("there are some")
 }
 
+/// What of a product is at hand.
+#[derive(Clone, Copy)]
+enum ProductExtent {
+    /// All of it.
+    Whole,
+    /// Some rows of the matrix, which make as many elements of the result.
+    SomeRows,
+    /// Some elements of its rows, which add to all elements of the result.
+    SomeInner,
+}
+
 /// What a meeting has where it is written.
 struct Meeting<'b, T> {
     block: &'b Block<T>,
@@ -181,9 +219,11 @@ struct Meeting<'b, T> {
     /// What is row by row, where it is there: of a tile its number.
     tiles: HashMap<ValueId, usize>,
     /// Numbers of lanes by what they are of.
-    numbers: HashMap<ValueId, usize>,
+    numbers: IndexMap<ValueId, usize>,
     /// How many there are, with those that are only between steps.
     used: usize,
+    /// What the function is called with: names of addresses, and their types.
+    parameters: IndexMap<String, String>,
 }
 
 impl<T: Ending> Writer<'_, T> {
@@ -198,8 +238,9 @@ impl<T: Ending> Writer<'_, T> {
             loaded: HashMap::new(),
             stored: HashMap::new(),
             tiles: HashMap::new(),
-            numbers: HashMap::new(),
+            numbers: IndexMap::new(),
             used: 0,
+            parameters: IndexMap::new(),
         };
         for op in &block.ops {
             match &op.kind {
@@ -212,12 +253,27 @@ impl<T: Ending> Writer<'_, T> {
         self.open(&format!("if (unit == {}) {{", id.index()));
         self.line(format!("const int here = pc == {};", id.index()));
         self.line("const uint32_t own = ab_meet(here, ab_base); (void)own;");
+        self.numbers_of_lanes(&mut meeting);
+        let name = format!("ab_met{}", id.index());
+        let body = (std::mem::take(&mut self.body), std::mem::replace(&mut self.indent, 4));
         match rows {
             Some(rows) => self.meeting_by_rows(&mut meeting, rows)?,
             None => {
                 self.line("AB_ALL_COLUMNS");
-                self.meeting_for_product(&meeting)?;
+                self.meeting_for_product(&mut meeting)?;
             }
+        }
+        let body = (std::mem::replace(&mut self.body, body.0), std::mem::replace(&mut self.indent, body.1));
+        let parameters = meeting.parameters.iter().map(|(name, ty)| format!(", {ty} *const {name}"));
+        let parameters: String = parameters.collect();
+        let arguments: String = meeting.parameters.keys().map(|name| format!(", {name}")).collect();
+        // By itself it has registers of its own: those of the scheduler hold what lanes go on with.
+        self.functions += &format!("AB_CALLED void {name}(AB_MEETING_PARAMETERS{parameters}) {{\n{}}}\n", body.0);
+        self.line(format!("{name}(AB_MEETING_ARGUMENTS{arguments});"));
+        for (value, number) in &meeting.numbers {
+            let Some(var) = meeting.stored.get(value) else { continue };
+            let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { return None };
+            self.line(format!("if (here) {name} = ab_number({number}, own);"));
         }
         self.line(format!("if (here) pc = {};", next.index()));
         self.line("goto next;");
@@ -228,52 +284,81 @@ impl<T: Ending> Writer<'_, T> {
         Some(())
     }
 
+    /// What lanes that are here bring besides arrays.
+    fn numbers_of_lanes(&mut self, meeting: &mut Meeting<'_, T>) {
+        for op in &meeting.block.ops {
+            let OpKind::Compute { args, .. } = &op.kind else { continue };
+            for value in args.iter().filter_map(|arg| arg.var()) {
+                let Some(var) = meeting.loaded.get(&value) else { continue };
+                let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { continue };
+                if !meeting.numbers.contains_key(&value) {
+                    let number = meeting.number();
+                    meeting.numbers.insert(value, number);
+                    self.line(format!("if (here) ab_number({number}, own) = {name};"));
+                }
+            }
+        }
+        self.line("AB_TOGETHER();");
+    }
+
     /// A product by itself.
-    fn meeting_for_product(&mut self, meeting: &Meeting<'_, T>) -> Option<()> {
+    fn meeting_for_product(&mut self, meeting: &mut Meeting<'_, T>) -> Option<()> {
         let (dst, product) =
             meeting.block.ops.iter().find_map(|op| {
                 Some((op.kind.dst()?, SharedProduct::of(&op.kind, meeting.block, self.storage.globals)?))
             })?;
-        let from = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
-        let to = self.lanes_of(*meeting.stored.get(&dst)?)?;
-        self.shared_product(
-            &product,
-            (&product.rows.to_string(), product.rows),
-            &product.inner.to_string(),
-            ["0", &from, &to, "0"],
-        )?;
+        let from = self.lanes_of(meeting, *meeting.loaded.get(&product.vector)?)?;
+        let to = self.lanes_of(meeting, *meeting.stored.get(&dst)?)?;
+        self.shared_product(meeting, &product, ProductExtent::Whole, [&from, &to])?;
         self.line("AB_TOGETHER();");
         Some(())
     }
 
-    /// The call of a product: of so many rows, from elements of the matrix on, with the vectors, the results, and whether
-    /// these are added to what is there.
+    /// The call of a product of vectors from here, whose results go there.
     fn shared_product(
         &mut self,
+        meeting: &mut Meeting<'_, T>,
         product: &SharedProduct,
-        (rows, most): (&str, usize),
-        inner: &str,
-        [first, from, to, adds]: [&str; 4],
+        extent: ProductExtent,
+        [from, to]: [&str; 2],
     ) -> Option<()> {
-        let constant = self.storage.constants[product.matrix]?;
-        let matrix = self.constant(constant, DType::Real)?;
-        let SharedProduct { chain, strides: [row, column], .. } = *product;
-        let (each, chain, along) = (rows_of_thread(most), u8::from(chain), u8::from(column == 1));
+        let (constant, [row, column]) = product.place(self.storage)?;
+        let matrix = self.shared_value(meeting, constant, DType::Real)?;
+        let (rows, inner) = (product.rows.to_string(), product.inner.to_string());
+        let (most, first, rows, inner, adds) = match extent {
+            ProductExtent::Whole => (product.rows, "0".to_owned(), &rows[..], &inner[..], "0"),
+            ProductExtent::SomeRows => (BLOCK, format!("first * (int64_t){row}"), "rows", &inner[..], "0"),
+            ProductExtent::SomeInner => {
+                (product.rows, format!("first * (int64_t){column}"), &rows[..], "rows", "first > 0")
+            }
+        };
+        let (each, chain, along) = (rows_of_thread(most), u8::from(product.chain), u8::from(column == 1));
         self.line(format!(
             "AB_PRODUCT({each}, {chain}, {along}, {matrix} + {first}, {row}, {column}, {rows}, {inner}, {from}, {to}, {adds});"
         ));
         Some(())
     }
 
+    /// The address of a shared value.
+    fn shared_value(&mut self, meeting: &mut Meeting<'_, T>, constant: ConstantId, dtype: DType) -> Option<String> {
+        let name = self.constant(constant, dtype)?;
+        // Those of tables are ints and reals.
+        let ty = if dtype == DType::Real { "real" } else { memory_type(dtype) };
+        meeting.parameters.insert(name.clone(), format!("const {ty}"));
+        Some(name)
+    }
+
     /// The lane buffer of an array, as the operand of a product.
-    fn lanes_of(&mut self, var: VarId) -> Option<String> {
+    fn lanes_of(&mut self, meeting: &mut Meeting<'_, T>, var: VarId) -> Option<String> {
         let Variable::Array(View { place: Place::Slot(slot), first: (None, 0), .. }, _) = self.variables.get(&var)?
         else {
             return None;
         };
         let slot = *slot;
         self.signature.slots.insert(slot);
-        Some(format!("AB_LANES(p{})", slot.index()))
+        let name = format!("p{}", slot.index());
+        meeting.parameters.insert(name.clone(), "real".to_owned());
+        Some(format!("AB_LANES({name})"))
     }
 
     /// What goes row by row, for all rows.
@@ -297,18 +382,6 @@ impl<T: Ending> Writer<'_, T> {
         };
         let is_rows = |value: ValueId| block.values[value].ty.shape[..] == [rows];
         let is_sum = |(dst, prim): (ValueId, Prim)| fold(prim, &block.values[dst].ty).is_some();
-        // Numbers of lanes come first.
-        for (_, _, args) in &computed {
-            for value in args.iter().filter_map(|arg| arg.var()) {
-                let Some(var) = meeting.loaded.get(&value) else { continue };
-                let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { continue };
-                if !meeting.numbers.contains_key(&value) {
-                    let number = meeting.number();
-                    meeting.numbers.insert(value, number);
-                    self.line(format!("if (here) ab_number({number}, own) = {name};"));
-                }
-            }
-        }
         // What a product makes, and what a later step but the next functions reads, stands in a tile.
         for (dst, prim, args) in &computed {
             let product = product(*dst);
@@ -322,7 +395,6 @@ impl<T: Ending> Writer<'_, T> {
                 }
             }
         }
-        self.line("AB_TOGETHER();");
         self.open("AB_PASSES {");
         self.open(&format!("for (int first = 0; first < {rows}; first += {BLOCK}) {{"));
         self.line(format!("const int rows = {rows} - first < {BLOCK} ? {rows} - first : {BLOCK};"));
@@ -330,10 +402,9 @@ impl<T: Ending> Writer<'_, T> {
             let Some(product) = product(*dst).filter(|p| p.rows == rows && !is_added(p, rows, meeting)) else {
                 continue;
             };
-            let from = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
-            let (first, to) =
-                (format!("first * (int64_t){}", product.strides[0]), format!("AB_TILE({})", meeting.tiles[dst]));
-            self.shared_product(&product, ("rows", BLOCK), &product.inner.to_string(), [&first, &from, &to, "0"])?;
+            let from = self.lanes_of(meeting, *meeting.loaded.get(&product.vector)?)?;
+            let to = format!("AB_TILE({})", meeting.tiles[dst]);
+            self.shared_product(meeting, &product, ProductExtent::SomeRows, [&from, &to])?;
         }
         self.line("AB_TOGETHER();");
         self.functions_of_rows(meeting, rows, &computed)?;
@@ -345,45 +416,42 @@ impl<T: Ending> Writer<'_, T> {
             let from = match meeting.tiles.get(&product.vector) {
                 Some(tile) => format!("AB_TILE({tile})"),
                 None => {
-                    let lanes = self.lanes_of(*meeting.loaded.get(&product.vector)?)?;
+                    let lanes = self.lanes_of(meeting, *meeting.loaded.get(&product.vector)?)?;
                     format!("AB_FROM({lanes}, first)")
                 }
             };
-            let to = self.lanes_of(*meeting.stored.get(dst)?)?;
-            let first = format!("first * (int64_t){}", product.strides[1]);
-            let size = product.rows;
-            self.shared_product(&product, (&size.to_string(), size), "rows", [&first, &from, &to, "first > 0"])?;
+            let to = self.lanes_of(meeting, *meeting.stored.get(dst)?)?;
+            self.shared_product(meeting, &product, ProductExtent::SomeInner, [&from, &to])?;
         }
         self.line("AB_TOGETHER();");
         self.close();
         self.close();
-        for (dst, ..) in sums {
-            let Some(var) = meeting.stored.get(&dst) else { continue };
-            let Some(Variable::Number { name, .. }) = self.variables.get(var).cloned() else { return None };
-            self.line(format!("if (here) {name} = ab_number({}, own);", meeting.numbers[&dst]));
-        }
         Some(())
     }
 
     /// The functions of elements, of all rows at hand.
     fn functions_of_rows(
         &mut self,
-        meeting: &Meeting<'_, T>,
+        meeting: &mut Meeting<'_, T>,
         rows: usize,
         computed: &[(ValueId, Prim, &[Operand])],
     ) -> Option<()> {
         let block = meeting.block;
         let mut made: HashMap<ValueId, String> = HashMap::new();
-        let is_product = |dst: ValueId| {
-            let mut ops = block.ops.iter().filter(|op| op.kind.dst() == Some(dst));
-            ops.any(|op| SharedProduct::of(&op.kind, block, self.storage.globals).is_some())
+        let product = |dst: ValueId| {
+            let op = block.ops.iter().find(|op| op.kind.dst() == Some(dst))?;
+            SharedProduct::of(&op.kind, block, self.storage.globals)
+        };
+        let is_row = |dst: ValueId, prim: Prim| {
+            let ty = &block.values[dst].ty;
+            ty.shape[..] == [rows]
+                && fold(prim, ty).is_none()
+                && product(dst).is_none_or(|p| !is_added(&p, rows, meeting))
         };
         let own: Vec<_> = computed
             .iter()
-            .filter(|(dst, prim, _)| {
-                block.values[*dst].ty.shape[..] == [rows] && fold(*prim, &block.values[*dst].ty).is_none()
-            })
-            .map(|(dst, prim, args)| (*dst, *prim, *args, is_product(*dst)))
+            .filter(|(dst, prim, _)| is_row(*dst, *prim))
+            .map(|(dst, prim, args)| (*dst, *prim, *args, product(*dst).is_some()))
             .collect();
         // Of products only what is kept.
         if own.iter().all(|(dst, _, _, product)| *product && !meeting.stored.contains_key(dst)) {
@@ -406,7 +474,7 @@ impl<T: Ending> Writer<'_, T> {
                 made.insert(dst, name);
             }
             if let Some(var) = meeting.stored.get(&dst) {
-                let to = self.lanes_of(*var)?;
+                let to = self.lanes_of(meeting, *var)?;
                 let value = self.row(meeting, &made, Operand::Var(dst))?;
                 self.line(format!("AB_OF_LANE({to}, first + r, column) = {value};"));
             }
@@ -416,14 +484,19 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// An operand where a row and a column are at hand, as an expression.
-    fn row(&mut self, meeting: &Meeting<'_, T>, made: &HashMap<ValueId, String>, operand: Operand) -> Option<String> {
+    fn row(
+        &mut self,
+        meeting: &mut Meeting<'_, T>,
+        made: &HashMap<ValueId, String>,
+        operand: Operand,
+    ) -> Option<String> {
         match operand {
             Operand::Const(scalar @ (Scalar::Real(_) | Scalar::Bool(_) | Scalar::Int(_))) => Some(literal(scalar)),
             Operand::Shared(shared) => {
                 let ty = self.storage.globals.shared[shared].ty.clone();
                 let constant = self.storage.constants[shared]?;
                 let at = if ty.elements() == 1 && ty.shape.is_empty() { "0" } else { "first + r" };
-                let name = self.constant(constant, ty.dtype)?;
+                let name = self.shared_value(meeting, constant, ty.dtype)?;
                 Some(format!("{}_splat({name}[{at}])", prefix(ty.dtype)))
             }
             Operand::Var(value) => {
@@ -436,7 +509,7 @@ impl<T: Ending> Writer<'_, T> {
                 if let Some(number) = meeting.numbers.get(&value) {
                     return Some(format!("ab_number({number}, column)"));
                 }
-                let lanes = self.lanes_of(*meeting.loaded.get(&value)?)?;
+                let lanes = self.lanes_of(meeting, *meeting.loaded.get(&value)?)?;
                 Some(format!("AB_OF_LANE({lanes}, first + r, column)"))
             }
         }

@@ -239,9 +239,8 @@ fn written<T: Ending>(
     let straight = writer.straight.take().expect("it was there before");
     let (kernels, messages) = (straight.kernels, straight.messages);
     let machine = straight.machine.map(|machine| machine.segment);
-    let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
+    let Writer { signature, sites, exits, scratch, functions: mut out, body: text, .. } = writer;
     let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
-    let mut out = String::new();
     frame.begin_region(&function, &mut out);
     out += &declared;
     out += &text;

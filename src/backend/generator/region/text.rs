@@ -54,6 +54,8 @@ pub(super) struct Writer<'a, T> {
     pub(super) sites: Vec<Site>,
     pub(super) exits: Vec<RegionExit>,
     pub(super) body: String,
+    /// Functions that the function calls, which stand before it.
+    pub(super) functions: String,
     pub(super) indent: usize,
     pub(super) open_loop: Option<OpenLoop>,
     pub(super) open_sums: Vec<OpenSum>,
@@ -140,6 +142,7 @@ impl<'a, T: Ending> Writer<'a, T> {
             sites: Vec::new(),
             exits: Vec::new(),
             body: String::new(),
+            functions: String::new(),
             indent: 8,
             open_loop: None,
             open_sums: Vec::new(),
