@@ -184,9 +184,9 @@ impl<'a> Parting<'a> {
     fn new(whole: &'a Block<Terminator>, vars: &'a mut IdVec<VarId, Var>, mut whose: Vec<usize>) -> Self {
         let maker = whole.ops.iter().enumerate().filter_map(|(at, op)| Some((op.kind.dst()?, at))).collect();
         // A variable that is read again later is stored after that.
-        for at in 0..whole.ops.len() {
-            if matches!(whole.ops[at].kind, OpKind::Store { .. }) {
-                whose[at] = 2;
+        for (op, part) in whole.ops.iter().zip(&mut whose) {
+            if matches!(op.kind, OpKind::Store { .. }) {
+                *part = 2;
             }
         }
         let mut parting = Self { whole, vars, whose, maker, crossing: HashMap::new(), values: HashMap::new() };

@@ -368,8 +368,7 @@ fn matrices_of_all_shapes_are_met_for() {
     }";
     meets(transposed, (600, 20), &[], 9, &Options::default());
     meets(transposed, (70, 20), &[], 9, &Options::default());
-    let square =
-        "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[n]) {
+    let square = "pub fn main[n](w: real[n], steps: int, shared x: real[n, n], shared y: real[n]) -> (real, real[n]) {
         let z = w - y;
         (quad_form_sym(x, z), x @ z)
     }";
