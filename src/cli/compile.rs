@@ -20,7 +20,7 @@ pub(super) struct CompileArgs {
     #[arg(long, value_name = "FOLDER")]
     output: PathBuf,
     /// The command whose programs are compiled
-    #[arg(value_parser = ["run", "map", "grad", "sample", "bench"])]
+    #[arg(value_parser = ["run", "map", "grad", "sample"])]
     command: String,
     /// All that it takes, but for --device
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]

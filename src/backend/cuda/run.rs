@@ -325,7 +325,9 @@ impl Attempt<'_> {
         }
         let mut stats = Stats::default();
         if let Some(counts) = counts {
-            stats.blocks = self.counted(&held.words(counts, 0, 2 * (code.blocks.len() + 2))?, &mut supersteps);
+            let counts = held.words(counts, 0, 2 * (code.blocks.len() + 2))?;
+            // A warp has fewer lanes than threads where these are spread.
+            stats.blocks = self.counted(&counts, grid.columns * warp / grid.threads.max(warp), &mut supersteps);
         }
         stats.supersteps = supersteps;
         let outputs = self.plan.outputs.iter().zip(&to).map(|(port, at)| {
@@ -363,8 +365,8 @@ impl Attempt<'_> {
         body.units[body.blocks[BlockId::new(block)].unit].cost.weight
     }
 
-    /// What was counted of each unit.
-    fn counted(&self, counts: &[u64], supersteps: &mut u64) -> Vec<BlockStats> {
+    /// What was counted of each unit, by warps with so many lanes each.
+    fn counted(&self, counts: &[u64], lanes_of_warp: usize, supersteps: &mut u64) -> Vec<BlockStats> {
         // A block that was parted is told of as one, by what lanes do together in it.
         let whole = |unit: &&Unit| !self.code.origins.contains_key(&unit.blocks[0].index());
         let mut parts = 0;
@@ -386,7 +388,7 @@ impl Attempt<'_> {
                 weight: meeting.map_or(unit.cost.weight, |block| self.weight_at(*block)),
                 executions,
                 lanes_useful: useful,
-                lanes_issued: executions * self.code.warp as u64,
+                lanes_issued: executions * lanes_of_warp as u64,
             }
         });
         units.collect()
