@@ -1,6 +1,6 @@
 //! A GPU of threads of the host, for tests: the text for a GPU as it is, with warps, barriers and blocks of threads. What
 //! `cuda-host` has in one thread is done together here, so that what threads of a block do for one another is tried
-//! where there is no GPU.
+//! where there is no GPU. The threads take turns, or are threads of the host under ThreadSanitizer.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ const COLUMNS: usize = 24;
 const BEFORE: &str = concat!("#define AB_THREADS 64\n", include_str!("rt/emulated.h"));
 const AFTER: &str = include_str!("rt/emulated_launch.h");
 
-type Function = unsafe extern "C" fn(*const Run, u32, u32) -> i32;
+type Function = unsafe extern "C" fn(*const Run, u32, u32);
 
 /// The function of a program, loaded.
 #[derive(Debug)]
@@ -72,11 +72,10 @@ impl Device for Emulated {
         // SAFETY: it is memory of the host, of which this word is read and written as a whole from here on.
         let stop = unsafe { AtomicU32::from_ptr(run.stop as *mut u32) };
         let ended = AtomicBool::new(false);
-        let mut status = 0;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 // SAFETY: the caller answers for what the struct names.
-                status = unsafe { (self.function)(&raw const run, grid.blocks as u32, grid.threads as u32) };
+                unsafe { (self.function)(&raw const run, grid.blocks as u32, grid.threads as u32) };
                 ended.store(true, Ordering::Release);
             });
             while !ended.load(Ordering::Acquire) {
@@ -86,12 +85,6 @@ impl Device for Emulated {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
         });
-        match status {
-            0 => Ok(()),
-            _ => Err(DeviceError::Failed {
-                what: "no threads can be started",
-                why: std::io::Error::from_raw_os_error(status).to_string(),
-            }),
-        }
+        Ok(())
     }
 }

@@ -1,33 +1,46 @@
-// A GPU of threads of the host: what the text for one asks of CUDA, for tests. Each thread of a block is a thread; blocks run one
-// after the other. Collectives and barriers wait for all threads that have not come back.
+// A GPU of threads of the host: what the text for one asks of CUDA, for tests. Collectives and barriers wait for all threads of a
+// block that have not come back; blocks run one after the other. The threads take turns in one thread of the host, from one wait
+// to the next, which is quick. Under ThreadSanitizer each is a thread of the host.
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SANITIZE_THREAD__
+#include <pthread.h>
+#include <sched.h>
+#define AB_OF_BLOCK static
+#define AB_OF_THREAD static thread_local
+static void ab_take_turns(void) { sched_yield(); }
+#else
+#include <sys/mman.h>
+#include <ucontext.h>
+// A run is in one thread of the host, and other runs are in others.
+#define AB_OF_BLOCK static thread_local
+#define AB_OF_THREAD static thread_local
+static thread_local ucontext_t ab_all_threads, *ab_own_thread;
+static void ab_take_turns(void) { swapcontext(ab_own_thread, &ab_all_threads); }
+#endif
 
 #define __CUDACC__
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ AB_OF_BLOCK
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_assume(x)
-#define AB_DYNAMIC(name) static real name[AB_TILES * AB_BLOCK * AB_TILE_WIDTH + 1]
+#define AB_DYNAMIC(name) AB_OF_BLOCK real name[AB_TILES * AB_BLOCK * AB_TILE_WIDTH + 1]
 
-// Threads that wait for one another: those that are there. All see the or of what each brought. There are more threads than
-// processors, so one that waits lets others run.
+// Threads that wait for one another: those that are there. All see the or of what each brought.
 struct ab_gate {
     uint32_t locked, there, waiting, turns;
     int brought, seen;
 };
 static void ab_gate_begin(ab_gate *gate, uint32_t threads) { *gate = ab_gate{0, threads, 0, 0, 0, 0}; }
 static void ab_gate_lock(ab_gate *gate) {
-    while (__atomic_exchange_n(&gate->locked, 1, __ATOMIC_ACQUIRE) != 0) sched_yield();
+    while (__atomic_exchange_n(&gate->locked, 1, __ATOMIC_ACQUIRE) != 0) ab_take_turns();
 }
 static void ab_gate_unlock(ab_gate *gate) { __atomic_store_n(&gate->locked, 0, __ATOMIC_RELEASE); }
 static void ab_gate_opens(ab_gate *gate) {
@@ -40,7 +53,7 @@ static int ab_gate_wait(ab_gate *gate, int brings) {
     const uint32_t turn = gate->turns;
     if (++gate->waiting == gate->there) ab_gate_opens(gate);
     ab_gate_unlock(gate);
-    while (__atomic_load_n(&gate->turns, __ATOMIC_ACQUIRE) == turn) sched_yield();
+    while (__atomic_load_n(&gate->turns, __ATOMIC_ACQUIRE) == turn) ab_take_turns();
     // Nobody opens the gate again before this thread comes back to it.
     return gate->seen;
 }
@@ -51,9 +64,9 @@ static void ab_gate_leave(ab_gate *gate) {
 }
 
 struct ab_index { uint32_t x; };
-static thread_local ab_index threadIdx, blockIdx, blockDim;
-static ab_gate ab_block_gate, ab_warp_gates[32];
-static uint64_t ab_exchanged[32][32];
+AB_OF_THREAD ab_index threadIdx, blockIdx, blockDim;
+AB_OF_BLOCK ab_gate ab_block_gate, ab_warp_gates[32];
+AB_OF_BLOCK uint64_t ab_exchanged[32][32];
 
 static ab_gate *ab_own_warp() { return &ab_warp_gates[threadIdx.x / 32]; }
 static void __syncthreads() { ab_gate_wait(&ab_block_gate, 0); }
@@ -119,8 +132,3 @@ static double __longlong_as_double(long long x) { return ab_bits_as<double>(x); 
 
 struct ab_run;
 extern "C" void ab_machine(const ab_run run);
-struct ab_thread {
-    const ab_run *run;
-    uint32_t thread, block, threads;
-};
-static void *ab_begin_thread(void *of);
