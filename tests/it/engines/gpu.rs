@@ -394,3 +394,33 @@ fn many_traps_are_told_where_nothing_else_is() {
     let inputs = Inputs::new().lane("n", (0..60_000).collect::<Vec<i64>>());
     assert!(agree(source, &inputs).is_none_or(|launches| launches > 1 || has_room()), "they had room");
 }
+
+#[test]
+fn what_cannot_be_compiled_for_a_gpu_is_told() {
+    let refused = |words: &[&str]| {
+        let folder = std::env::temp_dir().join("autobatch-compiled-for-no-gpu");
+        let done = std::process::Command::new(env!("CARGO_BIN_EXE_autobatch"))
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["compile", "--output"])
+            .arg(&folder)
+            .args(words)
+            .env("AUTOBATCH_NVRTC", "/there/is/no/such/file")
+            .output()
+            .unwrap();
+        let _ = std::fs::remove_dir_all(&folder);
+        assert!(!done.status.success() && done.stdout.is_empty(), "{words:?} is compiled");
+        String::from_utf8(done.stderr).unwrap()
+    };
+    let fib = ["run", "examples/fib.ab", "--entry", "fib", "--input", "n=[3]"];
+    for (arch, more, why) in [
+        ("sm_70", &[][..], "GPUs of compute capability 8.0 and newer run programs"),
+        ("h100", &[], "a kind of GPU is `sm_` and a number"),
+        ("sm_90", &["--device", "cpu"], "has no --device of its own"),
+        ("sm_90", &[], "AUTOBATCH_NVRTC"),
+    ] {
+        let words: Vec<&str> = ["--arch", arch].iter().chain(&fib).chain(more).copied().collect();
+        let said = refused(&words);
+        assert!(said.contains(why), "{words:?}: {said}");
+    }
+    assert!(refused(&["--arch", "sm_90", "check", "examples/fib.ab"]).contains("possible values: run, map"));
+}
