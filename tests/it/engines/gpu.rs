@@ -292,6 +292,14 @@ fn what_may_trap_keeps_its_order_where_lanes_meet() {
 /// Options for threads of the processor in the place of those of a GPU, where there is a C++ compiler.
 fn on_threads(options: &Options) -> Option<Options> {
     on_gpu(options)?;
+    let named = std::env::var("AUTOBATCH_CC").unwrap_or_else(|_| "cc".to_owned());
+    let mut words = named.split_whitespace();
+    let mut compiler = std::process::Command::new(words.next().unwrap_or("cc"));
+    compiler.args(words).args(["-x", "c++", "-std=gnu++17", "-fsyntax-only", "-"]).stdin(std::process::Stdio::null());
+    if !compiler.output().is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: `{named}` compiles no C++");
+        return None;
+    }
     Some(options.clone().engine(Engine::Pc).codegen(Codegen::Off).backend(device("cuda-threads").unwrap()))
 }
 
