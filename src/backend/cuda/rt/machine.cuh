@@ -209,9 +209,8 @@ AB_FN void ab_counts_end(const struct ab_run *c) {
 
 // The unit that runs next, the same for all threads of the scope, which is a warp, or where AB_SCOPE_BLOCK is defined a block;
 // AB_NONE where none can go on. `weights`: of each unit what it costs, with the highest bit set where it is heavy, and the next
-// one where lanes meet. The policy
-// is that of `exec::Scheduler`: of the units that are ready that with most lanes, else that which moves most lanes for its
-// weight, and the first of equal ones.
+// one where lanes meet. The policy is that of `exec::Scheduler`: of the units that are ready that with most lanes, else that
+// which moves most lanes for its weight, and the first of equal ones.
 #ifdef __CUDACC__
 AB_FN uint32_t ab_key(uint32_t unit, uint32_t count, uint32_t live, uint32_t weight, uint32_t theta) {
     if (theta == AB_EARLIEST) return 0x80000000u | (0xffffu - unit);

@@ -108,8 +108,8 @@ static __device__ __noinline__ real ab_chain_again(const real *row, int64_t a_co
     return sum;
 }
 
-// A product for columns from `begin` on, at most 8 N: 8 threads side by side have N columns each, and all of them M rows. `along`: whether the
-// elements of a row of the matrix stand side by side.
+// A product for columns from `begin` on, at most 8 N: 8 threads side by side have N columns each, and all of them M rows.
+// ALONG: whether the elements of a row of the matrix stand side by side.
 template <int M, int N, int CHAIN, int ALONG, class From, class To>
 static __device__ __noinline__ void ab_product_columns(const real *a, const int64_t a_row, const int64_t a_column,
                                                        const int rows, const int inner, const From from, const To to,
