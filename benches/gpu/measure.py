@@ -24,24 +24,6 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A program whose lanes meet, of 700 rows and of a matrix by itself.
-MEETS = """
-fn density[n, d](w: real[d], shared x: real[n, d], shared y: real[n]) -> real {
-    let eta = x @ w;
-    dot(y, eta) - sum_log1p_exp(eta) - 0.5 * dot(w, w)
-}
-pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
-    let mut q = w;
-    let mut lp = 0.0;
-    for i in 0..steps {
-        let (value, gradient) = value_and_grad(density, wrt = w)(q, x, y);
-        lp = value;
-        q = if q[0] > 0.0 { q + 0.01 * gradient } else { q + 0.02 * gradient };
-    }
-    (lp, q)
-}
-"""
-
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -199,8 +181,6 @@ class Measuring:
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         if not Path(sanitizer).exists():
             return self.say("compute-sanitizer: not here")
-        meets = self.options.out / "meets.ab"
-        meets.write_text(MEETS)
         w = self.options.out / "w.npy"
         np.save(w, np.random.default_rng(2).standard_normal((70, 40)) * 0.1)
         np.save(self.options.out / "steps.npy", np.arange(70) % 4)
@@ -208,7 +188,7 @@ class Measuring:
         programs = {
             "fib": [self.autobatch, "run", "examples/fib.ab", "--entry", "fib", "--input", "n=[1,5,9,12,3]", *device],
             "collatz": [self.autobatch, "run", "examples/collatz.ab", "--entry", "collatz", "--input", "n=[27,5,9,12,3]", *device],
-            "meets": [self.autobatch, "run", str(meets), "--data", self.data("meets"), "--input", f"w=@{w}"]
+            "meets": [self.autobatch, "run", "benches/gpu/meets.ab", "--data", self.data("meets"), "--input", f"w=@{w}"]
             + ["--input", f"steps=@{self.options.out / 'steps.npy'}", "--stats", *device],
             "eight_schools": self.sample("eight_schools", 300, "f64", 1),
             "correlated100": self.sample("correlated100", 40, "f32", 1),

@@ -12,23 +12,6 @@ if [ ! -e "$library" ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cat > "$work/meets.ab" <<'PROGRAM'
-fn density[n, d](w: real[d], shared x: real[n, d], shared y: real[n]) -> real {
-    let eta = x @ w;
-    dot(y, eta) - sum_log1p_exp(eta) - 0.5 * dot(w, w)
-}
-pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
-    let mut q = w;
-    let mut lp = 0.0;
-    for i in 0..steps {
-        let (value, gradient) = value_and_grad(density, wrt = w)(q, x, y);
-        lp = value;
-        q = if q[0] > 0.0 { q + 0.01 * gradient } else { q + 0.02 * gradient };
-        emit walk(at: q);
-    }
-    (lp, q)
-}
-PROGRAM
 awk -v w="$work/w.json" -v steps="$work/steps.json" 'BEGIN {
     srand(1); n = 530; d = 8; lanes = 40
     printf "{\"x\": ["
@@ -45,7 +28,7 @@ awk -v w="$work/w.json" -v steps="$work/steps.json" 'BEGIN {
 }' > "$work/data.json"
 mkdir -m 700 "$work/cache"
 run() {
-    "$program" run "$work/meets.ab" --data "$work/data.json" --input "w=@$work/w.json" --input "steps=@$work/steps.json" "$@"
+    "$program" run benches/gpu/meets.ab --data "$work/data.json" --input "w=@$work/w.json" --input "steps=@$work/steps.json" "$@"
 }
 run > "$work/wanted" 2> "$work/notes"
 TSAN_OPTIONS="exitcode=0" AUTOBATCH_CACHE="$work/cache" AUTOBATCH_CC="${CC:-gcc} -fsanitize=thread -g -O1" LD_PRELOAD="$library" \

@@ -152,9 +152,9 @@ impl Code {
     }
 
     /// Whether a block has room for what its threads share where lanes meet: counts of units, which stand beside what is staged,
-    /// and tiles of some columns.
+    /// and tiles of more than one column.
     pub(super) fn has_room(&self) -> bool {
-        self.blocks.len() <= 700 && self.tiles(99 << 10).0 >= 8
+        self.blocks.len() <= 700 && self.tiles(99 << 10).0 >= 2
     }
 
     /// Bytes of the numbers of lanes that meet, in a block of so many threads.

@@ -2,12 +2,12 @@
 //! `cuda-host` has in one thread is done together here, so that what threads of a block do for one another is tried
 //! where there is no GPU. The threads take turns, or are threads of the host under ThreadSanitizer.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::WARP;
 use super::code::Code;
 use super::device::{Device, DeviceError, Grid, Memory, Run, Scope};
-use super::host::Words;
+use super::host::{Words, stop_until};
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Library, Target};
 use crate::types::Precision;
 
@@ -69,8 +69,6 @@ impl Device for Emulated {
         Words::of(bytes)
     }
     unsafe fn launch(&self, run: Run, grid: Grid, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
-        // SAFETY: it is memory of the host, of which this word is read and written as a whole from here on.
-        let stop = unsafe { AtomicU32::from_ptr(run.stop as *mut u32) };
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -78,12 +76,8 @@ impl Device for Emulated {
                 unsafe { (self.function)(&raw const run, grid.blocks as u32, grid.threads as u32) };
                 ended.store(true, Ordering::Release);
             });
-            while !ended.load(Ordering::Acquire) {
-                if stops() {
-                    stop.store(1, Ordering::Relaxed);
-                }
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
+            // SAFETY: as above; this word is read as a whole.
+            unsafe { stop_until(|| ended.load(Ordering::Acquire), &run, stops) };
         });
         Ok(())
     }

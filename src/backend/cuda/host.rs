@@ -105,8 +105,6 @@ impl Device for Host {
     }
     unsafe fn launch(&self, run: Run, grid: Grid, stops: &dyn Fn() -> bool) -> Result<(), DeviceError> {
         let threads = grid.blocks;
-        // SAFETY: it is memory of the host, of which this word is read and written as a whole from here on.
-        let stop = unsafe { AtomicU32::from_ptr(run.stop as *mut u32) };
         let (next, left) = (AtomicUsize::new(0), AtomicUsize::new(threads));
         let work = || {
             while let Some(thread) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|thread| *thread < threads) {
@@ -125,13 +123,24 @@ impl Device for Host {
             if started == 0 {
                 work();
             }
-            while left.load(Ordering::Acquire) > 0 {
-                if stops() {
-                    stop.store(1, Ordering::Relaxed);
-                }
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
+            // SAFETY: the caller answers for what the struct names; this word is atomic for all.
+            unsafe { stop_until(|| left.load(Ordering::Acquire) == 0, &run, stops) };
         });
         Ok(())
+    }
+}
+
+/// Until a run on the host has ended, sets its word where it is to stop.
+///
+/// # Safety
+/// `run.stop` is a word of memory of the host, which is read and written as a whole while this goes on.
+pub(super) unsafe fn stop_until(has_ended: impl Fn() -> bool, run: &Run, stops: &dyn Fn() -> bool) {
+    // SAFETY: the caller answers for that.
+    let stop = unsafe { AtomicU32::from_ptr(run.stop as *mut u32) };
+    while !has_ended() {
+        if stops() {
+            stop.store(1, Ordering::Relaxed);
+        }
+        std::thread::sleep(std::time::Duration::from_micros(200));
     }
 }

@@ -36,13 +36,14 @@ pub(super) struct Meetings {
 }
 
 impl Meetings {
-    /// The same program, with blocks where lanes meet; none where they have no reason to.
-    pub(super) fn of(program: &Program) -> Option<Self> {
+    /// The same program, with blocks where lanes meet, for products by themselves or also `by_rows`; none where they have no
+    /// reason to.
+    pub(super) fn of(program: &Program, by_rows: bool) -> Option<Self> {
         let mut made = Self::none(program);
         let units = program.body.units.values().filter(|unit| !unit.region);
         let mut left: Vec<BlockId> = units.flat_map(|unit| unit.blocks.iter().copied()).collect();
         while let Some(block) = left.pop() {
-            if let Some(together) = Together::in_block(&made.program, block) {
+            if let Some(together) = Together::in_block(&made.program, block, by_rows) {
                 left.extend(made.part(block, together));
             }
         }
@@ -65,21 +66,21 @@ impl Meetings {
     }
 
     /// Parts a block; gives the parts that may have other products.
-    fn part(&mut self, block: BlockId, meeting: Together) -> [BlockId; 2] {
+    fn part(&mut self, block: BlockId, together: Together) -> [BlockId; 2] {
         let body = &mut self.program.body;
         let whole = body.blocks[block].clone();
         let (middle, last) = (body.blocks.next_id(), BlockId::new(body.blocks.next_id().index() + 1));
-        let mut parting = Parting::new(&whole, &mut body.vars, meeting.parts);
+        let mut parting = Parting::new(&whole, &mut body.vars, together.parts);
         let parts = [0, 1, 2].map(|part| parting.ops(part));
-        let [first, together, rest] =
+        let [before, met, after] =
             parts.map(|(values, ops)| Block { values, ops, term: Terminator::Jump(middle), loc: whole.loc.clone() });
-        body.blocks[block] = first;
-        body.blocks.push(Block { term: Terminator::Jump(last), ..together });
-        body.blocks.push(Block { term: parting.term(2), ..rest });
+        body.blocks[block] = before;
+        body.blocks.push(Block { term: Terminator::Jump(last), ..met });
+        body.blocks.push(Block { term: parting.term(), ..after });
         for id in [middle, last] {
             body.units.push(Unit { blocks: vec![id], region: false });
         }
-        self.at.insert(middle, meeting.rows);
+        self.at.insert(middle, together.rows);
         self.continued.insert(last);
         let origin = self.origins.get(&block).copied().unwrap_or(block);
         self.origins.extend([(middle, origin), (last, origin)]);
@@ -97,7 +98,7 @@ struct Together {
 
 impl Together {
     /// That of the first product of a block that is worth it.
-    fn in_block(program: &Program, id: BlockId) -> Option<Self> {
+    fn in_block(program: &Program, id: BlockId, by_rows: bool) -> Option<Self> {
         let block = &program.body.blocks[id];
         if block.values.values().any(|value| value.uniform) {
             return None;
@@ -113,15 +114,17 @@ impl Together {
             let is_worth = product.rows * product.inner >= FEWEST && op.kind.dst().is_some_and(is_read);
             is_worth.then_some((at, product))
         })?;
-        let rows = [first.rows, first.inner].into_iter().find(|extent| *extent >= FEWEST_ROWS);
-        let by_rows = rows.map(|rows| {
+        let rows = [first.rows, first.inner].into_iter().find(|extent| by_rows && *extent >= FEWEST_ROWS);
+        let together = rows.map(|rows| {
             let mut row_by_row = Rows::new(rows);
-            let parts = parts(block, |_, kind, later| row_by_row.takes(kind, later, block, &program.globals));
+            let takes =
+                |_, kind: &OpKind, later: &mut HashSet<ValueId>| row_by_row.takes(kind, later, block, &program.globals);
+            let parts = parts(block, takes);
             Self { rows: Some(rows), parts }
         });
         // Not a product of rows that must all be known before, nor rows of bools that are kept.
-        let by_rows = by_rows.filter(|together| together.parts[at] == 1 && together.keeps_reals(block));
-        Some(by_rows.unwrap_or_else(|| Self { rows: None, parts: parts(block, |of, _, _| of == at) }))
+        let together = together.filter(|together| together.parts[at] == 1 && together.keeps_reals(block));
+        Some(together.unwrap_or_else(|| Self { rows: None, parts: parts(block, |of, _, _| of == at) }))
     }
 
     /// Whether all that others read of it is of reals.
@@ -137,14 +140,17 @@ impl Together {
     }
 }
 
-/// By operation the part that has it. `takes` says of an operation whether it is done together, with the values that are known
-/// after that only. What needs those follows, and what has an effect, or may trap, once such a thing follows: what lanes say,
+/// By operation the part that has it. `takes` says of an operation whether it is done together, which needs nothing that is
+/// known after that only, and adds to these. What needs those follows, and what has an effect, or may trap, once such a thing follows: what lanes say,
 /// and where they trap, keeps its order.
-fn parts(block: &Block<Terminator>, mut takes: impl FnMut(usize, &OpKind, &HashSet<ValueId>) -> bool) -> Vec<usize> {
+fn parts(
+    block: &Block<Terminator>,
+    mut takes: impl FnMut(usize, &OpKind, &mut HashSet<ValueId>) -> bool,
+) -> Vec<usize> {
     let (mut together, mut later) = (HashSet::new(), HashSet::new());
     let mut follows = false;
     let part = |(at, op): (usize, &Op)| {
-        if takes(at, &op.kind, &later) {
+        if takes(at, &op.kind, &mut later) {
             together.extend(op.kind.dst());
             return 1;
         }
@@ -171,7 +177,8 @@ fn parts(block: &Block<Terminator>, mut takes: impl FnMut(usize, &OpKind, &HashS
 struct Parting<'a> {
     whole: &'a Block<Terminator>,
     vars: &'a mut IdVec<VarId, Var>,
-    whose: Vec<usize>,
+    /// By operation the part that has it.
+    parts: Vec<usize>,
     /// By value the operation that makes it.
     maker: HashMap<ValueId, usize>,
     /// The variables that values go through which one part makes and another one reads.
@@ -181,15 +188,15 @@ struct Parting<'a> {
 }
 
 impl<'a> Parting<'a> {
-    fn new(whole: &'a Block<Terminator>, vars: &'a mut IdVec<VarId, Var>, mut whose: Vec<usize>) -> Self {
+    fn new(whole: &'a Block<Terminator>, vars: &'a mut IdVec<VarId, Var>, mut parts: Vec<usize>) -> Self {
         let maker = whole.ops.iter().enumerate().filter_map(|(at, op)| Some((op.kind.dst()?, at))).collect();
         // A variable that is read again later is stored after that.
-        for (op, part) in whole.ops.iter().zip(&mut whose) {
+        for (op, part) in whole.ops.iter().zip(&mut parts) {
             if matches!(op.kind, OpKind::Store { .. }) {
                 *part = 2;
             }
         }
-        let mut parting = Self { whole, vars, whose, maker, crossing: HashMap::new(), values: HashMap::new() };
+        let mut parting = Self { whole, vars, parts, maker, crossing: HashMap::new(), values: HashMap::new() };
         for value in parting.read_elsewhere() {
             let Value { ty, name, .. } = &whole.values[value];
             let var = parting.variable(ty.clone(), name);
@@ -204,12 +211,12 @@ impl<'a> Parting<'a> {
         let mut see = |operand: Operand, part: usize| {
             let Some(value) = operand.var() else { return };
             let maker = self.maker[&value];
-            if self.whose[maker] != part && self.loaded(value).is_none() {
-                assert!(self.whose[maker] < part, "a part reads what an earlier one has made");
+            if self.parts[maker] != part && self.loaded(value).is_none() {
+                assert!(self.parts[maker] < part, "a part reads what an earlier one has made");
                 read.insert(value);
             }
         };
-        for (op, part) in self.whole.ops.iter().zip(&self.whose) {
+        for (op, part) in self.whole.ops.iter().zip(&self.parts) {
             op.kind.for_each_operand(|operand| see(operand, *part));
         }
         if let Terminator::Branch(condition, ..) = &self.whole.term {
@@ -243,7 +250,7 @@ impl<'a> Parting<'a> {
                 wanted.push(value);
             }
         };
-        let own = || self.whole.ops.iter().zip(&self.whose).filter(|(_, of)| **of == part).map(|(op, _)| op);
+        let own = || self.whole.ops.iter().zip(&self.parts).filter(|(_, of)| **of == part).map(|(op, _)| op);
         own().for_each(|op| op.kind.for_each_operand(&mut see));
         if let (2, Terminator::Branch(condition, ..)) = (part, &self.whole.term) {
             see(*condition);
@@ -253,7 +260,7 @@ impl<'a> Parting<'a> {
             let at = self.maker[&value];
             let var = match self.loaded(value) {
                 Some(var) => var,
-                None if self.whose[at] != part => self.crossing[&value],
+                None if self.parts[at] != part => self.crossing[&value],
                 None => continue,
             };
             let dst = values.push(self.whole.values[value].clone());
@@ -277,13 +284,10 @@ impl<'a> Parting<'a> {
         (values, made)
     }
 
-    /// The end of a part.
-    fn term(&self, part: usize) -> Terminator {
+    /// The end of the last part, whose values are at hand.
+    fn term(&self) -> Terminator {
         match self.whole.term.clone() {
-            Terminator::Branch(condition, yes, no) => {
-                debug_assert_eq!(part, 2, "the last part ends as the whole did");
-                Terminator::Branch(self.operand(condition), yes, no)
-            }
+            Terminator::Branch(condition, yes, no) => Terminator::Branch(self.operand(condition), yes, no),
             term => term,
         }
     }

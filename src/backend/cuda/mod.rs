@@ -45,10 +45,7 @@ impl Backend for CudaHost {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        let (plan, code) = code_of(program, how, 1)?;
-        let loaded = Loaded { plan, code, on: On::Host, devices: Mutex::default() };
-        loaded.device(loaded.code.scopes()[0])?;
-        Ok(Arc::new(loaded))
+        Ok(Arc::new(Loaded::new(code_of(program, how, 1)?, On::Host)?))
     }
 }
 
@@ -107,10 +104,7 @@ impl Backend for CudaThreads {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        let (plan, code) = code_of(program, how, WARP)?;
-        let loaded = Loaded { plan, code, on: On::Threads, devices: Mutex::default() };
-        loaded.device(loaded.code.scopes()[0])?;
-        Ok(Arc::new(loaded))
+        Ok(Arc::new(Loaded::new(code_of(program, how, WARP)?, On::Threads)?))
     }
 }
 
@@ -143,12 +137,9 @@ impl Backend for Cuda {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        let (plan, code) = code_of(program, how, WARP)?;
+        let made = code_of(program, how, WARP)?;
         let gpu = Gpu::numbered(self.number).map_err(|error| BackendError::Device(error.to_string()))?;
-        let loaded = Loaded { plan, code, on: On::Gpu(gpu), devices: Mutex::default() };
-        // What most runs want, and all of them can do with.
-        loaded.device(loaded.code.scopes()[0])?;
-        Ok(Arc::new(loaded))
+        Ok(Arc::new(Loaded::new(made, On::Gpu(gpu))?))
     }
 }
 
@@ -193,13 +184,14 @@ fn code_of(program: Units, how: &How, warp: usize) -> Result<(Arc<Plan>, Code), 
             "a GPU keeps the tops of stacks in registers: leave the pass `tops` on, or use `--device cpu`".to_owned(),
         ));
     }
-    if let Some(meetings) = Meetings::of(&units) {
+    // Where blocks have no room for all that goes row by row, lanes meet for products alone, or not at all.
+    for by_rows in [true, false] {
+        let Some(meetings) = Meetings::of(&units, by_rows) else { break };
         debug_assert_eq!(unit::verify(&meetings.program), Vec::new(), "blocks are parted");
         // Rows that lanes go through together are no business of the plan.
         let making = Making { machine: plan.body.machine, tile_rows: false };
         let plan = Arc::new(units_to_plan(&meetings.program, making));
         let made = Code::of(&meetings, &plan, how.precision, warp).ok();
-        // Else each lane does it by itself.
         if let Some(code) = made.filter(Code::has_room) {
             return Ok((plan, code));
         }
@@ -235,6 +227,13 @@ enum On {
 }
 
 impl Loaded {
+    /// A program, with the device that serves any run.
+    fn new((plan, code): (Arc<Plan>, Code), on: On) -> Result<Self, BackendError> {
+        let loaded = Self { plan, code, on, devices: Mutex::default() };
+        loaded.device(loaded.code.scopes()[0])?;
+        Ok(loaded)
+    }
+
     /// The device with the code for a scope, which is compiled when it is asked for.
     fn device(&self, scope: Scope) -> Result<Arc<dyn Device>, BackendError> {
         let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);

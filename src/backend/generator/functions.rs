@@ -1,7 +1,7 @@
 //! The C functions of `lanes.h` and `vmath.h` that compute primitives.
 
 use crate::backend::generator::ssa::{Fold, Kind};
-use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps};
+use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps, computed_elementwise};
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::{BinaryFn, Computed, UnaryFn};
@@ -46,6 +46,14 @@ pub(super) enum Call {
     Power(String),
     /// Its remainder, which fails by zero only.
     Remainder(String),
+}
+
+/// Whether a primitive of operands of these element types goes element by element, by a function that never fails.
+pub(super) fn is_total(prim: Prim, dtypes: &[DType]) -> bool {
+    // A power of ints has no function.
+    let has_function =
+        matches!(prim.class(), computed_elementwise!()) && !matches!(prim.class(), Class::IntArithmetic(_));
+    has_function && matches!(of(prim, dtypes), Call::Total(_))
 }
 
 /// The function of an elementwise primitive whose operands have these element types.

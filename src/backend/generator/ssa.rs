@@ -72,6 +72,15 @@ pub(in crate::backend) enum Fold {
 }
 
 impl Fold {
+    /// How a primitive adds up reals, as one chain within each block; none for one that does not.
+    pub(super) fn of_reals(prim: Prim, dtype: DType) -> Option<Self> {
+        match prim.class() {
+            Class::Reduction(Reduction::Sum) if dtype == DType::Real => Some(Fold::All(Reduction::Sum)),
+            Class::Contraction(Contraction::Dot) => Some(Fold::Products(Products::Ordinary)),
+            Class::Contraction(Contraction::ChainDot) => Some(Fold::Products(Products::ChainRule)),
+            _ => None,
+        }
+    }
     /// Of a sum of logarithms the C name: it has two variables, and an end.
     pub(super) fn log_sum(self) -> Option<&'static str> {
         match self {

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use crate::backend::generator::functions::{self, Call, group_type, memory_type, prefix};
 use crate::backend::generator::operations;
-use crate::backend::generator::ssa::{Fold, Products};
+use crate::backend::generator::ssa::Fold;
 use crate::plan::{Arg, Part, SlotId, Source, TileResult, Tiled, TiledStep};
-use crate::prim::{Class, Contraction, Movement, Prim, Reduction, computed_elementwise};
+use crate::prim::{Class, Movement, Prim, Reduction};
 use crate::types::DType;
 
 /// Steps of a group that follow one another and are one function.
@@ -137,23 +137,12 @@ fn has_twin(group: &Tiled, at: usize) -> bool {
 /// Whether a primitive goes element by element, and never traps.
 fn is_total(prim: Prim, args: &[Arg]) -> bool {
     let dtypes: Vec<DType> = args.iter().map(|a| a.ty.dtype).collect();
-    // A power of ints has no function.
-    let is_int = matches!(prim.class(), Class::IntArithmetic(_));
-    match prim.class() {
-        Class::Identity(_) => true,
-        computed_elementwise!() => !is_int && matches!(functions::of(prim, &dtypes), Call::Total(_)),
-        _ => false,
-    }
+    matches!(prim.class(), Class::Identity(_)) || functions::is_total(prim, &dtypes)
 }
 
 /// How a step adds up its rows, if it does.
 fn fold(step: &TiledStep) -> Option<Fold> {
-    match step.compute.prim.class() {
-        Class::Reduction(Reduction::Sum) if step.compute.ty.dtype == DType::Real => Some(Fold::All(Reduction::Sum)),
-        Class::Contraction(Contraction::Dot) => Some(Fold::Products(Products::Ordinary)),
-        Class::Contraction(Contraction::ChainDot) => Some(Fold::Products(Products::ChainRule)),
-        _ => None,
-    }
+    Fold::of_reals(step.compute.prim, step.compute.ty.dtype)
 }
 
 /// Where the result of a tile goes.

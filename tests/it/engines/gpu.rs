@@ -213,21 +213,7 @@ fn meets_on(
 }
 
 /// Ascends the posterior of a logistic regression; lanes do so different numbers of times.
-const ASCENT: &str = "
-    fn density[n, d](w: real[d], shared x: real[n, d], shared y: real[n]) -> real {
-        let eta = x @ w;
-        dot(y, eta) - sum_log1p_exp(eta) - 0.5 * dot(w, w)
-    }
-    pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[d]) {
-        let mut q = w;
-        let mut lp = 0.0;
-        for i in 0..steps {
-            let (value, gradient) = value_and_grad(density, wrt = w)(q, x, y);
-            lp = value;
-            q = if q[0] > 0.0 { q + 0.01 * gradient } else { q + 0.02 * gradient };
-        }
-        (lp, q)
-    }";
+const ASCENT: &str = include_str!("../../../benches/gpu/meets.ab");
 
 #[test]
 fn lanes_meet_for_what_goes_row_by_row() {
@@ -431,4 +417,37 @@ fn what_cannot_be_compiled_for_a_gpu_is_told() {
         assert!(said.contains(why), "{words:?}: {said}");
     }
     assert!(refused(&["--arch", "sm_90", "check", "examples/fib.ab"]).contains("possible values: run, map"));
+}
+
+#[test]
+fn lanes_meet_for_products_alone_where_rows_have_no_room() {
+    // Each sum wants a tile, and no block has so much shared memory.
+    let sums = |count: usize| {
+        let sums: String = (1..=count).map(|k| format!("total += dot(exp(0.0{k:02} * p), y);\n")).collect();
+        format!(
+            "pub fn main[n, d](w: real[d], steps: int, shared x: real[n, d], shared y: real[n]) -> (real, real[n]) {{
+                let p = x @ w;
+                let mut total = 0.0;
+                {sums}
+                (total, p)
+            }}"
+        )
+    };
+    let rows = |source: &str| {
+        let program = Program::compile(source).unwrap();
+        let inputs = Inputs::new()
+            .shared("x", Array::real([600, 20], vec![0.5; 12_000]))
+            .shared("y", Array::real([600], vec![1.0; 600]))
+            .lane("w", Array::real([1, 20], vec![0.5; 20]))
+            .lane("steps", vec![1_i64]);
+        let bound = program.function("main").unwrap().bind(&inputs, &Options::default()).unwrap();
+        let compiled = bound.compiled();
+        let units = autobatch::backend::Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
+        autobatch::backend::cuda::text(units, Precision::F64).unwrap().contains("AB_EACH(r, column, rows) {")
+    };
+    for (count, by_rows) in [(3, true), (40, false)] {
+        let source = sums(count);
+        assert_eq!(rows(&source), by_rows, "{count} sums");
+        meets(&source, (600, 20), &[], 9, &Options::default());
+    }
 }

@@ -17,12 +17,12 @@ use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::{self, Call, group_type, memory_type, prefix};
 use crate::backend::generator::operations::{self, literal};
 use crate::backend::generator::scope::Storage;
-use crate::backend::generator::ssa::{Fold, Products};
+use crate::backend::generator::ssa::Fold;
 use crate::base::Id as _;
 use crate::parts::{self, SharedId, SharedSource};
 use crate::plan::ConstantId;
-use crate::prim::{BLOCK, Class, Contraction, LOG_BLOCK, Prim, Reduction, computed_elementwise};
-use crate::types::{DType, Scalar, Type};
+use crate::prim::{BLOCK, Class, LOG_BLOCK, Prim, Reduction};
+use crate::types::{DType, Type};
 use crate::unit::{Block, BlockId, Globals, OpKind, Operand, ValueId, VarId};
 
 /// A product of a matrix that is the same for all lanes and a vector of each.
@@ -91,104 +91,82 @@ pub(in crate::backend) struct Rows {
     extent: usize,
     /// What has an element for each row and is made row by row.
     made: HashSet<ValueId>,
-    /// What is known only when all rows have been gone through.
-    after: HashSet<ValueId>,
 }
 
 impl Rows {
     /// Of so many rows.
     pub(in crate::backend) fn new(extent: usize) -> Self {
-        Self { extent, made: HashSet::new(), after: HashSet::new() }
+        Self { extent, made: HashSet::new() }
     }
 
-    /// Whether an operation, the next one of its block, goes row by row with those that did before.
-    /// `later`: what is known after them.
+    /// Whether an operation, the next one of its block, goes row by row with those that did before. `later`: what is known
+    /// when all rows have been gone through, of which the operation's own result may be one.
     pub(in crate::backend) fn takes<T>(
         &mut self,
         kind: &OpKind,
-        later: &HashSet<ValueId>,
+        later: &mut HashSet<ValueId>,
         block: &Block<T>,
         globals: &Globals,
     ) -> bool {
-        let mut known = true;
-        kind.for_each_operand(|operand| known &= operand.var().is_none_or(|value| !later.contains(&value)));
-        let taken = if known { self.row_by_row(kind, block, globals) } else { None };
-        let mut late = taken == Some(After);
-        kind.for_each_operand(|operand| {
-            let needs = |of: &HashSet<ValueId>| operand.var().is_some_and(|value| of.contains(&value));
-            late |= needs(&self.after) || taken.is_none() && needs(&self.made);
-        });
-        if let Some(dst) = kind.dst() {
-            if late {
-                self.after.insert(dst);
-            } else if taken == Some(RowByRow) {
-                self.made.insert(dst);
-            }
+        let OpKind::Compute { dst, prim, args } = kind else { return false };
+        if args.iter().filter_map(|arg| arg.var()).any(|value| later.contains(&value)) {
+            return false;
         }
-        taken.is_some()
+        let types: Vec<Type> = args.iter().map(|arg| block.operand_type(*arg, globals)).collect();
+        let product = SharedProduct::of(kind, block, globals);
+        match self.known(*prim, (args, &types), &block.values[*dst].ty, product) {
+            Some(Made::RowByRow) => self.made.insert(*dst),
+            Some(Made::After) => later.insert(*dst),
+            None => return false,
+        };
+        true
     }
 
-    fn row_by_row<T>(&self, kind: &OpKind, block: &Block<T>, globals: &Globals) -> Option<Made> {
-        let OpKind::Compute { dst, prim, args } = kind else { return None };
-        let ty = &block.values[*dst].ty;
-        let types: Vec<Type> = args.iter().map(|arg| block.operand_type(*arg, globals)).collect();
-        let is_known = |arg: &Operand| arg.var().is_none_or(|value| !self.after.contains(&value));
-        if !args.iter().all(is_known) {
-            return None;
+    /// When a value is known that goes row by row; none for one that does not.
+    fn known(
+        &self,
+        prim: Prim,
+        (args, types): (&[Operand], &[Type]),
+        ty: &Type,
+        product: Option<SharedProduct>,
+    ) -> Option<Made> {
+        if let Some(product) = product {
+            let makes_rows = product.rows == self.extent && !self.made.contains(&product.vector);
+            let made = if makes_rows { Made::RowByRow } else { Made::After };
+            return (makes_rows || product.inner == self.extent).then_some(made);
         }
         let is_rows = |at: usize| types[at].shape[..] == [self.extent];
-        if let Some(product) = SharedProduct::of(kind, block, globals) {
-            if product.rows == self.extent && !self.made.contains(&product.vector) {
-                return Some(RowByRow);
-            }
-            return (product.inner == self.extent).then_some(After);
+        if fold(prim, ty).is_some() {
+            let adds_rows =
+                ty.elements() == 1 && (0..args.len()).all(|at| is_rows(at) && types[at].dtype == DType::Real);
+            return adds_rows.then_some(Made::After);
         }
-        if fold(*prim, ty).is_some() {
-            return (ty.elements() == 1 && (0..args.len()).all(|at| is_rows(at) && types[at].dtype == DType::Real))
-                .then_some(After);
-        }
+        let is_made = |at: usize| args[at].var().is_some_and(|value| self.made.contains(&value));
+        let is_row = |at: usize| is_rows(at) && (types[at].dtype == DType::Real || is_made(at));
         // A number of the lane is one of reals.
         let is_number =
             |at: usize| types[at].shape.is_empty() && (args[at].var().is_none() || types[at].dtype == DType::Real);
-        let is_row = |at: usize| is_rows(at) && (types[at].dtype == DType::Real || self.is_made(args[at]));
+        let dtypes: Vec<DType> = types.iter().map(|ty| ty.dtype).collect();
         let is_elementwise = ty.shape[..] == [self.extent]
-            && is_total(*prim, &types)
+            && functions::is_total(prim, &dtypes)
             && (0..args.len()).all(|at| is_number(at) || is_row(at));
-        is_elementwise.then_some(RowByRow)
-    }
-
-    fn is_made(&self, operand: Operand) -> bool {
-        operand.var().is_some_and(|value| self.made.contains(&value))
+        is_elementwise.then_some(Made::RowByRow)
     }
 }
 
 /// When a value is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     /// An element with each row.
     RowByRow,
     /// All of it after the last row.
     After,
 }
-use Made::{After, RowByRow};
-
-/// Whether a primitive goes element by element, and never traps.
-fn is_total(prim: Prim, types: &[Type]) -> bool {
-    let dtypes: Vec<DType> = types.iter().map(|ty| ty.dtype).collect();
-    matches!(prim.class(), computed_elementwise!()) && matches!(functions::of(prim, &dtypes), Call::Total(_))
-}
 
 /// How a primitive adds up reals, if it does.
 fn fold(prim: Prim, ty: &Type) -> Option<Fold> {
     match prim.class() {
-        Class::Reduction(of @ (Reduction::Sum | Reduction::SumLog | Reduction::SumLog1pExp))
-            if ty.dtype == DType::Real =>
-        {
-            Some(Fold::All(of))
-        }
-        Class::Contraction(Contraction::Dot) => Some(Fold::Products(Products::Ordinary)),
-        Class::Contraction(Contraction::ChainDot) => Some(Fold::Products(Products::ChainRule)),
-        _ => None,
+        Class::Reduction(of @ (Reduction::SumLog | Reduction::SumLog1pExp)) => Some(Fold::All(of)),
+        _ => Fold::of_reals(prim, ty.dtype),
     }
 }
 
@@ -207,6 +185,28 @@ enum ProductExtent {
     SomeRows,
     /// Some elements of its rows, which add to all elements of the result.
     SomeInner,
+}
+
+/// An operation that goes row by row.
+#[derive(Clone, Copy)]
+struct RowOp<'b> {
+    dst: ValueId,
+    prim: Prim,
+    args: &'b [Operand],
+    is: RowOpKind,
+}
+
+/// What such an operation does.
+#[derive(Clone, Copy)]
+enum RowOpKind {
+    /// A product that makes rows.
+    MakesRows(SharedProduct),
+    /// One that adds them up.
+    AddsRows(SharedProduct),
+    /// A sum of rows.
+    Sum(Fold),
+    /// A function of elements.
+    Row,
 }
 
 /// What a meeting has where it is written.
@@ -363,56 +363,35 @@ impl<T: Ending> Writer<'_, T> {
 
     /// What goes row by row, for all rows.
     fn meeting_by_rows(&mut self, meeting: &mut Meeting<'_, T>, rows: usize) -> Option<()> {
-        let block = meeting.block;
-        let globals = self.storage.globals;
-        let computed: Vec<(ValueId, Prim, &[Operand])> = block
-            .ops
-            .iter()
-            .filter_map(|op| match &op.kind {
-                OpKind::Compute { dst, prim, args } => Some((*dst, *prim, &args[..])),
-                _ => None,
-            })
-            .collect();
-        let product = |dst: ValueId| {
-            block
-                .ops
-                .iter()
-                .find(|op| op.kind.dst() == Some(dst))
-                .and_then(|op| SharedProduct::of(&op.kind, block, globals))
-        };
-        let is_rows = |value: ValueId| block.values[value].ty.shape[..] == [rows];
-        let is_sum = |(dst, prim): (ValueId, Prim)| fold(prim, &block.values[dst].ty).is_some();
+        let computed = self.row_ops(meeting, rows);
         // What a product makes, and what a later step but the next functions reads, stands in a tile.
-        for (dst, prim, args) in &computed {
-            let product = product(*dst);
-            if product.is_some_and(|product| product.rows == rows && !is_added(&product, rows, meeting)) {
-                meeting.tile(*dst);
+        for step in &computed {
+            if matches!(step.is, RowOpKind::MakesRows(_)) {
+                meeting.tile(step.dst);
             }
-            if product.is_some() || is_sum((*dst, *prim)) {
-                let made = |value: &ValueId| is_rows(*value) && !meeting.loaded.contains_key(value);
-                for value in args.iter().filter_map(|arg| arg.var()).filter(made).collect::<Vec<_>>() {
-                    meeting.tile(value);
+            if matches!(step.is, RowOpKind::AddsRows(_) | RowOpKind::Sum(_)) {
+                for value in step.args.iter().filter_map(|arg| arg.var()) {
+                    if !meeting.loaded.contains_key(&value) {
+                        meeting.tile(value);
+                    }
                 }
             }
         }
         self.open("AB_PASSES {");
         self.open(&format!("for (int first = 0; first < {rows}; first += {BLOCK}) {{"));
         self.line(format!("const int rows = {rows} - first < {BLOCK} ? {rows} - first : {BLOCK};"));
-        for (dst, ..) in &computed {
-            let Some(product) = product(*dst).filter(|p| p.rows == rows && !is_added(p, rows, meeting)) else {
-                continue;
-            };
+        for step in &computed {
+            let RowOpKind::MakesRows(product) = step.is else { continue };
             let from = self.lanes_of(meeting, *meeting.loaded.get(&product.vector)?)?;
-            let to = format!("AB_TILE({})", meeting.tiles[dst]);
+            let to = format!("AB_TILE({})", meeting.tiles[&step.dst]);
             self.shared_product(meeting, &product, ProductExtent::SomeRows, [&from, &to])?;
         }
         self.line("AB_TOGETHER();");
-        self.functions_of_rows(meeting, rows, &computed)?;
+        self.functions_of_rows(meeting, &computed)?;
         self.line("AB_TOGETHER();");
-        let sums: Vec<_> = computed.iter().filter(|(dst, prim, _)| is_sum((*dst, *prim))).copied().collect();
-        self.sums_of_rows(meeting, &sums)?;
-        for (dst, ..) in &computed {
-            let Some(product) = product(*dst).filter(|product| is_added(product, rows, meeting)) else { continue };
+        self.sums_of_rows(meeting, &computed)?;
+        for step in &computed {
+            let RowOpKind::AddsRows(product) = step.is else { continue };
             let from = match meeting.tiles.get(&product.vector) {
                 Some(tile) => format!("AB_TILE({tile})"),
                 None => {
@@ -420,7 +399,7 @@ impl<T: Ending> Writer<'_, T> {
                     format!("AB_FROM({lanes}, first)")
                 }
             };
-            let to = self.lanes_of(meeting, *meeting.stored.get(dst)?)?;
+            let to = self.lanes_of(meeting, *meeting.stored.get(&step.dst)?)?;
             self.shared_product(meeting, &product, ProductExtent::SomeInner, [&from, &to])?;
         }
         self.line("AB_TOGETHER();");
@@ -429,45 +408,47 @@ impl<T: Ending> Writer<'_, T> {
         Some(())
     }
 
-    /// The functions of elements, of all rows at hand.
-    fn functions_of_rows(
-        &mut self,
-        meeting: &mut Meeting<'_, T>,
-        rows: usize,
-        computed: &[(ValueId, Prim, &[Operand])],
-    ) -> Option<()> {
+    /// The operations of a meeting, with what they do to so many rows.
+    fn row_ops<'b>(&self, meeting: &Meeting<'b, T>, rows: usize) -> Vec<RowOp<'b>> {
         let block = meeting.block;
-        let mut made: HashMap<ValueId, String> = HashMap::new();
-        let product = |dst: ValueId| {
-            let op = block.ops.iter().find(|op| op.kind.dst() == Some(dst))?;
-            SharedProduct::of(&op.kind, block, self.storage.globals)
+        let computed = block.ops.iter().filter_map(|op| {
+            let OpKind::Compute { dst, prim, args } = &op.kind else { return None };
+            let is = match SharedProduct::of(&op.kind, block, self.storage.globals) {
+                // A vector that is made row by row is known too late for other rows.
+                Some(product) if product.rows == rows && meeting.loaded.contains_key(&product.vector) => {
+                    RowOpKind::MakesRows(product)
+                }
+                Some(product) => RowOpKind::AddsRows(product),
+                None => fold(*prim, &block.values[*dst].ty).map_or(RowOpKind::Row, RowOpKind::Sum),
+            };
+            Some(RowOp { dst: *dst, prim: *prim, args, is })
+        });
+        computed.collect()
+    }
+
+    /// The functions of elements, of all rows at hand; and what is kept of rows.
+    fn functions_of_rows(&mut self, meeting: &mut Meeting<'_, T>, computed: &[RowOp<'_>]) -> Option<()> {
+        let block = meeting.block;
+        let has_text = |step: &&RowOp<'_>| match step.is {
+            RowOpKind::Row => true,
+            RowOpKind::MakesRows(_) => meeting.stored.contains_key(&step.dst),
+            RowOpKind::AddsRows(_) | RowOpKind::Sum(_) => false,
         };
-        let is_row = |dst: ValueId, prim: Prim| {
-            let ty = &block.values[dst].ty;
-            ty.shape[..] == [rows]
-                && fold(prim, ty).is_none()
-                && product(dst).is_none_or(|p| !is_added(&p, rows, meeting))
-        };
-        let own: Vec<_> = computed
-            .iter()
-            .filter(|(dst, prim, _)| is_row(*dst, *prim))
-            .map(|(dst, prim, args)| (*dst, *prim, *args, product(*dst).is_some()))
-            .collect();
-        // Of products only what is kept.
-        if own.iter().all(|(dst, _, _, product)| *product && !meeting.stored.contains_key(dst)) {
+        let own: Vec<RowOp<'_>> = computed.iter().filter(has_text).copied().collect();
+        if own.is_empty() {
             return Some(());
         }
+        let mut made: HashMap<ValueId, String> = HashMap::new();
         self.open("AB_EACH(r, column, rows) {");
-        for (dst, prim, args, product) in own {
-            let dtype = block.values[dst].ty.dtype;
-            if !product {
+        for RowOp { dst, prim, args, is } in own {
+            if let RowOpKind::Row = is {
                 let operands: Vec<String> =
                     args.iter().map(|arg| self.row(meeting, &made, *arg)).collect::<Option<_>>()?;
                 let dtypes: Vec<DType> =
                     args.iter().map(|arg| block.operand_type(*arg, self.storage.globals).dtype).collect();
                 let Call::Total(function) = functions::of(prim, &dtypes) else { return None };
-                let name = format!("x{}", dst.index());
-                self.line(format!("const {} {name} = {function}({});", group_type(dtype), operands.join(", ")));
+                let (name, ty) = (format!("x{}", dst.index()), group_type(block.values[dst].ty.dtype));
+                self.line(format!("const {ty} {name} = {function}({});", operands.join(", ")));
                 if let Some(tile) = meeting.tiles.get(&dst) {
                     self.line(format!("ab_tile({tile}, r, column) = {name};"));
                 }
@@ -491,7 +472,7 @@ impl<T: Ending> Writer<'_, T> {
         operand: Operand,
     ) -> Option<String> {
         match operand {
-            Operand::Const(scalar @ (Scalar::Real(_) | Scalar::Bool(_) | Scalar::Int(_))) => Some(literal(scalar)),
+            Operand::Const(scalar) => Some(literal(scalar)),
             Operand::Shared(shared) => {
                 let ty = self.storage.globals.shared[shared].ty.clone();
                 let constant = self.storage.constants[shared]?;
@@ -516,67 +497,39 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// The sums of the rows at hand, each of a column by one thread.
-    fn sums_of_rows(&mut self, meeting: &mut Meeting<'_, T>, sums: &[(ValueId, Prim, &[Operand])]) -> Option<()> {
+    fn sums_of_rows(&mut self, meeting: &mut Meeting<'_, T>, computed: &[RowOp<'_>]) -> Option<()> {
+        let sums = computed.iter().filter_map(|step| match step.is {
+            RowOpKind::Sum(fold) => Some((*step, fold)),
+            _ => None,
+        });
+        let sums: Vec<(RowOp<'_>, Fold)> = sums.collect();
         if sums.is_empty() {
             return Some(());
         }
-        let made = HashMap::new();
-        for (dst, ..) in sums {
+        for (step, _) in &sums {
             let number = meeting.number();
-            meeting.numbers.insert(*dst, number);
+            meeting.numbers.insert(step.dst, number);
         }
-        // Sums of logarithms go by smaller blocks, which are added up in the order of the rows.
-        let blocks = BLOCK / LOG_BLOCK;
-        let is_of_logs =
-            |prim: Prim| matches!(prim.class(), Class::Reduction(Reduction::SumLog | Reduction::SumLog1pExp));
-        let of_logs: Vec<_> = sums.iter().filter(|(_, prim, _)| is_of_logs(*prim)).copied().collect();
-        let mut parts = HashMap::new();
-        for (at, (dst, prim, args)) in of_logs.iter().enumerate() {
-            let first: Vec<usize> = (0..blocks).map(|_| meeting.number()).collect();
-            if at == 0 {
-                self.open(&format!("AB_EACH_COLUMN(part, column, {}) {{", of_logs.len() * blocks));
-                self.line(format!("const int begin = part % {blocks} * {LOG_BLOCK};"));
-                self.line(format!("const int end = begin + {LOG_BLOCK} < rows ? begin + {LOG_BLOCK} : rows;"));
-                self.line("R product, addends = r_splat(0);");
-                self.open(&format!("switch (part / {blocks}) {{"));
-            }
-            let c = prim.row().c;
-            self.line(format!("case {at}:"));
-            self.line(format!("product = r_{c}_start();"));
-            self.open("AB_UNROLL(4) for (int r = begin; r < end; r++) {");
-            let x = self.row(meeting, &made, args[0])?;
-            self.line(format!("r_{c}_step(&product, &addends, {x});"));
-            self.close();
-            self.line(format!(
-                "if (begin < end) ab_number({} + part % {blocks}, column) = r_{c}_end(product, addends);",
-                first[0]
-            ));
-            self.line("break;");
-            parts.insert(*dst, first[0]);
-        }
-        if !of_logs.is_empty() {
-            self.close();
-            self.close();
-            self.line("AB_TOGETHER();");
-        }
+        let parts = self.log_sums_of_rows(meeting, &sums)?;
+        let made = HashMap::new();
         self.open(&format!("AB_EACH_COLUMN(sum, column, {}) {{", sums.len()));
         self.open("switch (sum) {");
-        for (at, (dst, prim, args)) in sums.iter().enumerate() {
+        for (at, (RowOp { dst, args, .. }, fold)) in sums.iter().enumerate() {
             let total = format!("ab_number({}, column)", meeting.numbers[dst]);
             self.open(&format!("case {at}: {{"));
             if let Some(part) = parts.get(dst) {
-                self.line(format!("R s = first > 0 ? {total} : ab_number({part}, column);"));
-                self.line(format!(
-                    "for (int b = first > 0 ? 0 : 1; b * {LOG_BLOCK} < rows; b++) s = r_add(s, ab_number({part} + b, column));"
-                ));
+                let of_block = |b: &str| format!("ab_number({part} + {b}, column)");
+                self.line(format!("R s = first > 0 ? {total} : {};", of_block("0")));
+                self.open(&format!("for (int b = first > 0 ? 0 : 1; b * {LOG_BLOCK} < rows; b++) {{"));
+                self.line(format!("s = r_add(s, {});", of_block("b")));
+                self.close();
                 self.line(format!("{total} = s;"));
             } else {
-                let fold = fold(*prim, &meeting.block.values[*dst].ty)?;
                 self.line("R s = r_splat(0);");
                 self.open("AB_UNROLL(8) for (int r = 0; r < rows; r++) {");
                 let operands: Vec<String> =
                     args.iter().map(|arg| self.row(meeting, &made, *arg)).collect::<Option<_>>()?;
-                let step = operations::step(fold, DType::Real, "s", &operands, String::new);
+                let step = operations::step(*fold, DType::Real, "s", &operands, String::new);
                 self.line(format!("s = {};", step.text));
                 self.close();
                 self.line(format!("{total} = first > 0 ? r_add({total}, s) : s;"));
@@ -588,12 +541,45 @@ impl<T: Ending> Writer<'_, T> {
         self.close();
         Some(())
     }
-}
 
-/// Whether a product adds up what is row by row.
-fn is_added<T>(product: &SharedProduct, rows: usize, meeting: &Meeting<'_, T>) -> bool {
-    let made_here = !meeting.loaded.contains_key(&product.vector);
-    product.inner == rows && (made_here || product.rows != rows)
+    /// Of sums of logarithms those of the smaller blocks that they go by, which are added up in the order of the rows; by sum the
+    /// number of the first.
+    fn log_sums_of_rows(
+        &mut self,
+        meeting: &mut Meeting<'_, T>,
+        sums: &[(RowOp<'_>, Fold)],
+    ) -> Option<HashMap<ValueId, usize>> {
+        let of_logs = sums.iter().filter_map(|(step, fold)| Some((*step, fold.log_sum()?)));
+        let of_logs: Vec<(RowOp<'_>, &str)> = of_logs.collect();
+        let mut parts = HashMap::new();
+        if of_logs.is_empty() {
+            return Some(parts);
+        }
+        let blocks = BLOCK / LOG_BLOCK;
+        self.open(&format!("AB_EACH_COLUMN(part, column, {}) {{", of_logs.len() * blocks));
+        self.line(format!("const int begin = part % {blocks} * {LOG_BLOCK};"));
+        self.line(format!("const int end = begin + {LOG_BLOCK} < rows ? begin + {LOG_BLOCK} : rows;"));
+        self.line("R product, addends = r_splat(0);");
+        self.open(&format!("switch (part / {blocks}) {{"));
+        for (at, (RowOp { dst, args, .. }, c)) in of_logs.into_iter().enumerate() {
+            let part = meeting.used;
+            meeting.used += blocks;
+            self.line(format!("case {at}:"));
+            self.line(format!("product = r_{c}_start();"));
+            self.open("AB_UNROLL(4) for (int r = begin; r < end; r++) {");
+            let x = self.row(meeting, &HashMap::new(), args[0])?;
+            self.line(format!("r_{c}_step(&product, &addends, {x});"));
+            self.close();
+            let of_block = format!("ab_number({part} + part % {blocks}, column)");
+            self.line(format!("if (begin < end) {of_block} = r_{c}_end(product, addends);"));
+            self.line("break;");
+            parts.insert(dst, part);
+        }
+        self.close();
+        self.close();
+        self.line("AB_TOGETHER();");
+        Some(parts)
+    }
 }
 
 impl<T> Meeting<'_, T> {

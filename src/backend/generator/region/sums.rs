@@ -12,8 +12,8 @@ use super::text::Writer;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::{group_type, may_trap};
 use crate::backend::generator::operations::start;
-use crate::backend::generator::ssa::{Fold, Kind, Products};
-use crate::prim::{BLOCK, Class, Contraction, Prim, Reduction, computed_elementwise};
+use crate::backend::generator::ssa::{Fold, Kind};
+use crate::prim::{BLOCK, Prim, Reduction, computed_elementwise};
 use crate::types::DType;
 use crate::unit::{Block, OpKind, Operand, ValueId};
 
@@ -36,14 +36,7 @@ impl<T: Ending> Writer<'_, T> {
     /// shares the loop that makes what is added up, which then need not stand anywhere.
     pub(super) fn added_later(&self, block: &Block<T>, dst: ValueId, prim: Prim, args: &[Operand]) -> Option<Fold> {
         let ty = &block.values[dst].ty;
-        let fold = match prim.class() {
-            Class::Reduction(Reduction::Sum) if ty.elements() == 1 && ty.dtype == DType::Real => {
-                Fold::All(Reduction::Sum)
-            }
-            Class::Contraction(Contraction::Dot) => Fold::Products(Products::Ordinary),
-            Class::Contraction(Contraction::ChainDot) => Fold::Products(Products::ChainRule),
-            _ => return None,
-        };
+        let fold = Fold::of_reals(prim, ty.dtype).filter(|_| ty.elements() == 1)?;
         let fewest = if self.straight.is_some() { MOST_UNROLLED } else { BLOCK };
         let elements = block.operand_type(args[0], self.storage.globals).elements();
         (elements > fewest).then_some(fold)
