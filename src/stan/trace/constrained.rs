@@ -14,6 +14,18 @@ fn elements(value: &Val, places: Vec<usize>) -> Val {
     value.pick(Kind::VECTOR, vec![places.len()], places.into_iter())
 }
 
+/// A row of a matrix, as a vector.
+fn row(matrix: &Val, i: usize) -> Val {
+    let cols = matrix.shape[1];
+    elements(matrix, (i * cols..(i + 1) * cols).collect())
+}
+
+/// A column of a matrix, as a vector.
+fn column(matrix: &Val, j: usize) -> Val {
+    let (rows, cols) = (matrix.shape[0], matrix.shape[1]);
+    elements(matrix, (0..rows).map(|i| i * cols + j).collect())
+}
+
 /// What has the elements of a value, each once: a bound holds of both or of none.
 pub(super) fn distinct(value: &Val) -> Val {
     let What::Elements(elems) = &value.what else { return value.clone() };
@@ -63,23 +75,46 @@ impl Tracer<'_> {
                 self.demand_least(span, &diagonal, ">", &format!("{name} must be positive definite"))
             }
             Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
+                self.demand_lower_triangular(span, x, &format!("{name} must be lower triangular"))?;
                 let cols = x.shape[1];
-                let above = (0..n).flat_map(|i| (i + 1..cols).map(move |j| i * cols + j)).collect();
-                self.demand_near(span, &elements(x, above), 0.0, &format!("{name} must be lower triangular"))?;
                 let diagonal = (0..n.min(cols)).map(|i| i * (cols + 1)).collect();
                 self.demand_least(span, &elements(x, diagonal), ">", &format!("{name} must have a positive diagonal"))?;
                 if matches!(constraint, Constraint::CholeskyFactorCov) {
                     return Ok(());
                 }
                 for i in 0..n {
-                    let row = elements(x, (i * cols..(i + 1) * cols).collect());
+                    let row = row(x, i);
                     let square = self.call_ab(span, "dot", &[row.clone(), row], Kind::REAL, vec![])?;
                     self.demand_near(span, &square, 1.0, &format!("{name} must have rows of length 1"))?;
                 }
                 Ok(())
             }
+            Constraint::RowStochastic | Constraint::ColumnStochastic => {
+                let (cols, by_rows) = (x.shape[1], matches!(constraint, Constraint::RowStochastic));
+                let (word, count) = if by_rows { ("row", n) } else { ("column", cols) };
+                for k in 0..count {
+                    let line = if by_rows { row(x, k) } else { column(x, k) };
+                    self.check_lanes(span, &format!("{name}, {word} {},", k + 1), &Constraint::Simplex, &line)?;
+                }
+                Ok(())
+            }
+            Constraint::SumToZero => {
+                let lines = (0..n).map(|i| row(x, i)).chain((0..x.shape[1]).map(|j| column(x, j)));
+                for line in lines {
+                    let sum = self.library(span, "sum", &[line])?;
+                    self.demand_near(span, &sum, 0.0, &format!("{name} must sum to 0 in every row and column"))?;
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Demands that a matrix has nothing above the diagonal but for rounding.
+    pub(super) fn demand_lower_triangular(&mut self, span: Span, x: &Val, message: &str) -> Result<()> {
+        let (rows, cols) = (x.shape[0], x.shape[1]);
+        let above = (0..rows).flat_map(|i| (i + 1..cols).map(move |j| i * cols + j)).collect();
+        self.demand_near(span, &elements(x, above), 0.0, message)
     }
 
     /// Demands that a square matrix is symmetric but for rounding.
@@ -93,7 +128,7 @@ impl Tracer<'_> {
     }
 
     /// Demands that the least of some numbers is above 0, or at least 0.
-    fn demand_least(&mut self, span: Span, x: &Val, sign: &'static str, message: &str) -> Result<()> {
+    pub(super) fn demand_least(&mut self, span: Span, x: &Val, sign: &'static str, message: &str) -> Result<()> {
         if x.len() == 0 {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
 use super::constrained::distinct;
+use super::supports::is_positive_definite;
 use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
@@ -344,35 +345,87 @@ fn declare_parts(name: &std::sync::Arc<str>, value: Val, all: &mut Vec<Declared>
     all.push(Declared { name: ComplexPart::Imaginary.of(name).into(), value: im });
 }
 
-/// Why known values are not what a constraint says.
+/// Whether a number is another one but for rounding; a NaN is not.
+fn is_near(x: f64, wanted: f64) -> bool {
+    (x - wanted).abs() <= TOLERANCE
+}
+
+/// Why known values are not what a constraint says, as Stan's checks see it (`stan/math/prim/err`).
 fn violated(constraint: &Constraint, x: &[f64], shape: &[usize]) -> Option<String> {
-    let sum: f64 = x.iter().sum();
-    let symmetric = || {
-        let n = shape[0];
-        (0..n).all(|i| (0..i).all(|j| (x[i * n + j] - x[j * n + i]).abs() <= TOLERANCE))
+    let (rows, cols) = (shape[0], shape.get(1).copied().unwrap_or(1));
+    let row = |i: usize| x[i * cols..][..cols].to_vec();
+    let column = |j: usize| (0..rows).map(|i| x[i * cols + j]).collect::<Vec<f64>>();
+    let of_rows = |why: fn(&[f64]) -> Option<String>| {
+        (0..rows).find_map(|i| why(&row(i)).map(|why| format!("{why} in row {}", i + 1)))
+    };
+    let of_columns = |why: fn(&[f64]) -> Option<String>| {
+        (0..cols).find_map(|j| why(&column(j)).map(|why| format!("{why} in column {}", j + 1)))
     };
     match constraint {
-        Constraint::Simplex if (sum - 1.0).abs() > TOLERANCE => Some(format!("is no simplex: its sum is {sum}")),
-        Constraint::Simplex => x.iter().find(|v| **v < 0.0).map(|v| format!("is no simplex: it has {v}")),
+        Constraint::Simplex => no_simplex(x),
+        Constraint::RowStochastic => of_rows(no_simplex),
+        Constraint::ColumnStochastic => of_columns(no_simplex),
         Constraint::Ordered | Constraint::PositiveOrdered => {
             let positive = matches!(constraint, Constraint::PositiveOrdered);
-            if positive && x.first().is_some_and(|v| *v < 0.0) {
-                return Some(format!("is not positive: it begins with {}", x[0]));
+            if let Some(first) = x.first().filter(|first| positive && (first.is_nan() || **first < 0.0)) {
+                return Some(format!("is not positive: it begins with {first}"));
             }
-            let bad = x.windows(2).position(|w| w[0] >= w[1])?;
+            let bad = x.windows(2).position(|w| w[0].is_nan() || w[1].is_nan() || w[0] >= w[1])?;
             Some(format!("is not ordered: {} comes before {}", x[bad], x[bad + 1]))
         }
-        Constraint::UnitVector => {
-            let square: f64 = x.iter().map(|v| v * v).sum();
-            ((square - 1.0).abs() > TOLERANCE).then(|| format!("is no unit vector: its squared length is {square}"))
+        Constraint::UnitVector => no_unit_vector(x),
+        Constraint::SumToZero if shape.len() == 1 => no_sum_of_zero(x),
+        Constraint::SumToZero => of_rows(no_sum_of_zero).or_else(|| of_columns(no_sum_of_zero)),
+        Constraint::CorrMatrix | Constraint::CovMatrix => {
+            if (0..rows).any(|i| (0..i).any(|j| !is_near(x[i * rows + j], x[j * rows + i]))) {
+                return Some("is not symmetric".to_owned());
+            }
+            let unit = matches!(constraint, Constraint::CorrMatrix);
+            if let Some(at) = (0..rows).map(|i| i * (rows + 1)).find(|at| unit && !is_near(x[*at], 1.0)) {
+                return Some(format!("is no correlation matrix: its diagonal has {}", x[at]));
+            }
+            (!is_positive_definite(x, rows)).then(|| "is not positive definite".to_owned())
         }
-        Constraint::SumToZero => (sum.abs() > TOLERANCE).then(|| format!("does not sum to 0, but to {sum}")),
-        Constraint::CorrMatrix | Constraint::CovMatrix if !symmetric() => Some("is not symmetric".to_owned()),
-        Constraint::CorrMatrix => {
-            let n = shape[0];
-            let bad = (0..n).find(|i| (x[i * n + i] - 1.0).abs() > TOLERANCE)?;
-            Some(format!("is no correlation matrix: its diagonal has {}", x[bad * n + bad]))
+        Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
+            if let Some((i, j)) = above_diagonal(x, rows, cols) {
+                let entry = x[i * cols + j];
+                return Some(format!("is not lower triangular: it has {entry} in row {}, column {}", i + 1, j + 1));
+            }
+            let diagonal = |i: &usize| x[i * cols + i];
+            if let Some(i) = (0..rows.min(cols)).find(|i| diagonal(i).is_nan() || diagonal(i) <= 0.0) {
+                return Some(format!("is no Cholesky factor: its diagonal has {}", diagonal(&i)));
+            }
+            matches!(constraint, Constraint::CholeskyFactorCorr).then(|| of_rows(no_unit_vector)).flatten()
         }
-        _ => None,
+        Constraint::None
+        | Constraint::Lower(_)
+        | Constraint::Upper(_)
+        | Constraint::LowerUpper(..)
+        | Constraint::Offset(_)
+        | Constraint::Multiplier(_)
+        | Constraint::OffsetMultiplier(..) => None,
     }
+}
+
+fn no_simplex(x: &[f64]) -> Option<String> {
+    if let Some(negative) = x.iter().find(|v| **v < 0.0) {
+        return Some(format!("is no simplex: it has {negative}"));
+    }
+    let sum: f64 = x.iter().sum();
+    (!is_near(sum, 1.0)).then(|| format!("is no simplex: its sum is {sum}"))
+}
+
+fn no_unit_vector(x: &[f64]) -> Option<String> {
+    let square: f64 = x.iter().map(|v| v * v).sum();
+    (!is_near(square, 1.0)).then(|| format!("is no unit vector: its squared length is {square}"))
+}
+
+fn no_sum_of_zero(x: &[f64]) -> Option<String> {
+    let sum: f64 = x.iter().sum();
+    (!is_near(sum, 0.0)).then(|| format!("does not sum to 0, but to {sum}"))
+}
+
+/// The place of a number of a matrix above its diagonal that is not 0.
+pub(super) fn above_diagonal(x: &[f64], rows: usize, cols: usize) -> Option<(usize, usize)> {
+    (0..rows).flat_map(|i| (i + 1..cols).map(move |j| (i, j))).find(|(i, j)| x[i * cols + j] != 0.0)
 }

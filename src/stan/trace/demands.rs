@@ -20,6 +20,8 @@ pub(super) enum Demand {
     UpTo(usize),
     AtLeastThat(usize),
     GreaterThan(usize),
+    /// Less another argument, from 0 to a third one.
+    LessThatUpTo(usize, usize),
     /// From 1 to one more than there are cut-points.
     Category(usize),
     /// From 1 to the number of columns of another argument.
@@ -31,8 +33,8 @@ pub(super) enum Demand {
 }
 
 use Demand::{
-    Above, AboveRows, AtLeast, AtLeastThat, Between, Category, Column, Finite, GreaterThan, Less, Nonnegative, NotNan,
-    Positive, PositiveFinite, UpTo, UpToSize,
+    Above, AboveRows, AtLeast, AtLeastThat, Between, Category, Column, Finite, GreaterThan, Less, LessThatUpTo,
+    Nonnegative, NotNan, Positive, PositiveFinite, UpTo, UpToSize,
 };
 
 /// An argument, Stan's name of it, and what it must be, in the order in which Stan looks.
@@ -164,8 +166,13 @@ fn of_densities(name: &str) -> &'static [Row] {
             (5, "m0", Finite),
             (6, "C0", Finite),
         ],
-        "hypergeometric_lpmf" => &[(0, "Successes variable", UpTo(2)), (1, "Draws parameter", AtLeastThat(0))],
+        "hypergeometric_lpmf" => &[
+            (0, "Successes variable", UpTo(2)),
+            (1, "Draws parameter", AtLeastThat(0)),
+            (1, "Draws parameter minus successes variable", LessThatUpTo(0, 3)),
+        ],
         "lkj_corr_lpdf" | "lkj_corr_cholesky_lpdf" => &[(1, "Shape parameter", Positive)],
+        "matrix_power" => &[(0, "M", Finite)],
         "lkj_cov_lpdf" => &[
             (3, "Shape parameter", Positive),
             (1, "Location parameter", Finite),
@@ -404,6 +411,7 @@ fn without_value(demand: Demand) -> Demand {
         UpTo(arg) => UpTo(arg - 1),
         AtLeastThat(arg) => AtLeastThat(arg - 1),
         GreaterThan(arg) => GreaterThan(arg - 1),
+        LessThatUpTo(arg, most) => LessThatUpTo(arg - 1, most - 1),
         demand => demand,
     }
 }
@@ -458,11 +466,14 @@ pub(super) enum Form {
     Correlations,
     /// Symmetric and positive definite.
     Covariances,
+    /// Symmetric and positive semidefinite; of a diagonal, nothing negative.
+    Semidefinite,
+    LowerTriangular,
     /// Lower triangular with a positive diagonal.
     Factor,
 }
 
-use Form::{Correlations, Covariances, Factor, Ordered, Simplex, Symmetric};
+use Form::{Correlations, Covariances, Factor, LowerTriangular, Ordered, Semidefinite, Simplex, Symmetric};
 
 /// The demands of a function on vectors and matrices, in Stan's order.
 pub(super) fn forms(name: &str) -> &'static [(usize, &'static str, Form)] {
@@ -471,6 +482,7 @@ pub(super) fn forms(name: &str) -> &'static [(usize, &'static str, Form)] {
         "categorical_rng" | "multinomial_rng" => &[(0, "Probabilities parameter", Simplex)],
         "multinomial_lpmf" => &[(1, "Probabilities parameter", Simplex)],
         "ordered_logistic_rng" | "ordered_probit_rng" => &[(1, "Cut points parameter", Ordered)],
+        "gaussian_dlm_obs_lpdf" => &[(3, "V", Semidefinite), (4, "W", Semidefinite), (6, "C0", Covariances)],
         "lkj_corr_lpdf" => &[(0, "Correlation matrix", Correlations)],
         "lkj_corr_cholesky_lpdf" => &[(0, "Random variable", Factor)],
         "multi_gp_lpdf" => &[(1, "Kernel", Covariances)],
@@ -496,6 +508,7 @@ pub(super) fn forms(name: &str) -> &'static [(usize, &'static str, Form)] {
         "eigendecompose_sym" | "eigenvalues_sym" | "eigenvectors_sym" => &[(0, "m", Symmetric)],
         "quad_form_sym" => &[(0, "A", Symmetric)],
         "cholesky_decompose" | "inverse_spd" | "log_determinant_spd" => &[(0, "m", Covariances)],
+        "chol2inv" => &[(0, "L", LowerTriangular)],
         "mdivide_left_spd" => &[(0, "A", Covariances)],
         "mdivide_right_spd" => &[(1, "A", Covariances)],
         _ => &[],

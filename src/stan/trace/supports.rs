@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::constants::log_determinant;
 use super::constrained::distinct;
+use super::declare::{TOLERANCE, above_diagonal};
 use super::demands::Demand::{
-    self, Above, AboveRows, AtLeast, AtLeastThat, Between, Category, Column, Finite, GreaterThan, Less, Nonnegative,
-    NotNan, Positive, PositiveFinite, UpTo, UpToSize,
+    self, Above, AboveRows, AtLeast, AtLeastThat, Between, Category, Column, Finite, GreaterThan, Less, LessThatUpTo,
+    Nonnegative, NotNan, Positive, PositiveFinite, UpTo, UpToSize,
 };
 use super::demands::{Form, Row, demands, forms};
 use super::made_of::{DEEPEST, Signs, Symmetry, is_of_stochastic_matrix};
@@ -31,7 +32,7 @@ pub(super) fn shown(x: f64) -> String {
 fn must_all(demand: Demand, args: &[Val]) -> Option<String> {
     let all_one = |arg: usize| (1..args[arg].len()).all(|at| other(arg, at, args) == other(arg, 0, args));
     match demand {
-        UpTo(arg) | AtLeastThat(arg) | GreaterThan(arg) if !all_one(arg) => None,
+        UpTo(arg) | AtLeastThat(arg) | GreaterThan(arg) | LessThatUpTo(_, arg) if !all_one(arg) => None,
         _ => must(demand, 0, args),
     }
 }
@@ -49,7 +50,7 @@ fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
         AtLeast(a) => format!("be greater than or equal to {a}"),
         Above(a) => format!("be greater than {a}"),
         Less(b) => format!("be less than {}", shown(b)),
-        UpTo(arg) => format!("be in the interval [0, {}]", shown(other(arg, at, args)?)),
+        UpTo(arg) | LessThatUpTo(_, arg) => format!("be in the interval [0, {}]", shown(other(arg, at, args)?)),
         AtLeastThat(arg) => format!("be greater than or equal to {}", shown(other(arg, at, args)?)),
         GreaterThan(arg) => format!("be greater than {}", shown(other(arg, at, args)?)),
         Category(arg) => format!("be in the interval [1, {}]", size(arg)? + 1),
@@ -57,6 +58,20 @@ fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
         UpToSize(arg) => format!("be in the interval [0, {}]", size(arg)?),
         AboveRows(arg) => format!("be greater than {}", size(arg)?.checked_sub(1)?),
     })
+}
+
+/// Where the number at a place of a value is, as Stan's checks write it.
+fn place_of(value: &Val, at: usize) -> String {
+    let mut rest = at;
+    let mut axes: Vec<usize> = value.shape.iter().rev().map(|extent| (rest % extent + 1, rest /= extent).0).collect();
+    axes.reverse();
+    let (arrays, of_element) = axes.split_at(value.kind.arrays);
+    let mut place: String = arrays.iter().map(|i| format!("[{i}]")).collect();
+    match of_element {
+        [i, j] => place += &format!("[row={i}, col={j}]"),
+        others => place.extend(others.iter().map(|i| format!("[{i}]"))),
+    }
+    place
 }
 
 /// The number of another argument that goes with a place.
@@ -87,7 +102,7 @@ fn holds(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<bool> {
         AtLeast(a) => x >= a,
         Above(a) => x > a,
         Less(b) => x < b,
-        UpTo(arg) => 0.0 <= x && x <= other(arg, at, args)?,
+        UpTo(arg) | LessThatUpTo(_, arg) => 0.0 <= x && x <= other(arg, at, args)?,
         AtLeastThat(arg) => x >= other(arg, at, args)?,
         GreaterThan(arg) => x > other(arg, at, args)?,
         Category(arg) => 1.0 <= x && x <= size(arg)? + 1.0,
@@ -99,13 +114,37 @@ fn holds(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<bool> {
 
 /// What must be said of a number that is not what it must be.
 fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
+    let x = match demand {
+        LessThatUpTo(arg, _) => x - other(arg, at, args)?,
+        _ => x,
+    };
     if holds(demand, x, at, args)? {
         return None;
     }
     Some(format!("is {}, but must {}", shown(x), must(demand, at, args)?))
 }
 
-fn is_positive_definite(entries: &[f64], n: usize) -> bool {
+/// Whether a symmetric matrix is positive semidefinite but for rounding: symmetric elimination meets no negative pivot, and
+/// nothing beside one of 0.
+fn is_positive_semidefinite(entries: &[f64], n: usize) -> bool {
+    let mut rest = entries.to_vec();
+    let rounding = TOLERANCE * (0..n).map(|k| rest[k * n + k]).fold(0.0, f64::max);
+    (0..n).all(|k| {
+        let pivot = rest[k * n + k];
+        if pivot <= rounding {
+            // A NaN is not semidefinite.
+            return pivot >= -rounding && (k + 1..n).all(|i| rest[i * n + k].abs() <= rounding);
+        }
+        for i in k + 1..n {
+            for j in k + 1..n {
+                rest[i * n + j] -= rest[i * n + k] * rest[j * n + k] / pivot;
+            }
+        }
+        true
+    })
+}
+
+pub(super) fn is_positive_definite(entries: &[f64], n: usize) -> bool {
     log_determinant(entries, n).is_some_and(|log| !log.is_nan())
 }
 
@@ -120,7 +159,11 @@ impl Tracer<'_> {
         for (arg, what, form) in forms(name) {
             let Some(value) = args.get(*arg) else { continue };
             for part in Self::rows_of(value) {
-                self.check_form(span, name, what, *form, &part)?;
+                if *form == Form::Semidefinite && part.shape.len() == 1 {
+                    self.check_rows(span, name, &[(*arg, what, Nonnegative)], args)?;
+                } else {
+                    self.check_form(span, name, what, *form, &part)?;
+                }
             }
         }
         Ok(())
@@ -157,7 +200,7 @@ impl Tracer<'_> {
             };
             let found = numbers.iter().enumerate().find_map(|(at, x)| Some((at, refusal(*demand, *x, at, args)?)));
             if let Some((at, refusal)) = found {
-                let place = if value.is_scalar() { String::new() } else { format!("[{}]", at + 1) };
+                let place = place_of(value, at);
                 let message = format!("{name}: {what}{place} {refusal}");
                 return self.check(span, &Val::bool(false), &message);
             }
@@ -241,7 +284,7 @@ impl Tracer<'_> {
                 let holds = self.compare(span, sign, &least, &Val::real(0.0))?;
                 return Ok(Some((holds, self.extreme(span, "min", x)?)));
             }
-            UpTo(_) => return Ok(None),
+            UpTo(_) | LessThatUpTo(..) => return Ok(None),
             Positive => (">", Some(0.0), None),
             PositiveFinite => (">", Some(0.0), Some(("<", f64::INFINITY))),
             Nonnegative => (">=", Some(0.0), None),
@@ -297,6 +340,20 @@ impl Tracer<'_> {
                 }
                 self.check(span, &Val::bool(false), &format!("{name}: {what} is not positive definite"))
             }
+            Form::Semidefinite => {
+                self.check_symmetric(span, name, what, x)?;
+                if !self.is_new("semidefinite", x) {
+                    return Ok(());
+                }
+                let message = format!("{name}: {what} is not positive semi-definite.");
+                if let Some(entries) = x.reals() {
+                    return self.check(span, &Val::bool(is_positive_semidefinite(&entries, x.shape[0])), &message);
+                }
+                let least = self.call_ab(span, "least_pivot", std::slice::from_ref(x), Kind::REAL, vec![])?;
+                self.demand_least(span, &least, ">=", &message)
+            }
+            Form::LowerTriangular if self.is_lower_triangular(x) => Ok(()),
+            Form::LowerTriangular => self.check_lower_triangular(span, name, what, x),
             Form::Factor => self.demand(span, name, what, &Constraint::CholeskyFactorCov, x),
         }
     }
@@ -399,6 +456,18 @@ impl Tracer<'_> {
         }
     }
 
+    /// Demands of a matrix that it has nothing above the diagonal.
+    fn check_lower_triangular(&mut self, span: Span, name: &str, what: &str, m: &Val) -> Result<()> {
+        let &[rows, cols] = &m.shape[..] else { return Ok(()) };
+        let Some(x) = m.reals() else {
+            return self.demand_lower_triangular(span, m, &format!("{name}: {what} must be lower triangular"));
+        };
+        let Some((i, j)) = above_diagonal(&x, rows, cols) else { return Ok(()) };
+        let entry = shown(x[i * cols + j]);
+        let message = format!("{name}: {what} is not lower triangular; {what}[{},{}]={entry}", i + 1, j + 1);
+        self.check(span, &Val::bool(false), &message)
+    }
+
     /// Demands of a matrix that it is symmetric, as a Cholesky factor does.
     fn check_symmetric(&mut self, span: Span, name: &str, what: &str, m: &Val) -> Result<()> {
         let n = m.shape[0];
@@ -409,7 +478,7 @@ impl Tracer<'_> {
         if let Some(x) = m.reals() {
             let off = pairs().find(|(a, b)| {
                 // A NaN is equal to nothing.
-                let equal = (x[*a] - x[*b]).abs() <= super::declare::TOLERANCE;
+                let equal = (x[*a] - x[*b]).abs() <= TOLERANCE;
                 !equal
             });
             let Some((below, above)) = off else { return Ok(()) };

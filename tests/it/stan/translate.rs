@@ -220,6 +220,69 @@ fn what_functions_demand_of_known_arguments_is_said_before_the_run_as_stan_says_
 }
 
 #[test]
+fn data_are_what_their_constraints_say() {
+    for (declared, good, bad, words) in [
+        ("simplex[2]", json!([0.5, 0.5]), json!([1.5, -0.5]), "is no simplex: it has -0.5"),
+        ("simplex[2]", json!([1, 0]), json!([0.5, "NaN"]), "is no simplex: its sum is NaN"),
+        ("ordered[2]", json!([1, 2]), json!([1, 1]), "is not ordered: 1 comes before 1"),
+        ("ordered[2]", json!([-1, 0]), json!(["NaN", 1]), "is not ordered: NaN comes before 1"),
+        ("positive_ordered[2]", json!([0, 2]), json!([-1, 1]), "is not positive: it begins with -1"),
+        ("unit_vector[2]", json!([0.6, 0.8]), json!([1, 1]), "is no unit vector: its squared length is 2"),
+        ("sum_to_zero_vector[2]", json!([1, -1]), json!([1, 1]), "does not sum to 0, but to 2"),
+        (
+            "sum_to_zero_matrix[2, 2]",
+            json!([[1, -1], [-1, 1]]),
+            json!([[1, -1], [1, -1]]),
+            "does not sum to 0, but to 2 in column 1",
+        ),
+        ("cov_matrix[2]", json!([[2, 1], [1, 2]]), json!([[1, 2], [3, 1]]), "is not symmetric"),
+        ("cov_matrix[2]", json!([[2, 1], [1, 2]]), json!([[1, 2], [2, 1]]), "is not positive definite"),
+        (
+            "corr_matrix[2]",
+            json!([[1, 0.5], [0.5, 1]]),
+            json!([[1, 0], [0, 2]]),
+            "is no correlation matrix: its diagonal has 2",
+        ),
+        ("corr_matrix[2]", json!([[1, 0], [0, 1]]), json!([[1, 2], [2, 1]]), "is not positive definite"),
+        (
+            "cholesky_factor_cov[2]",
+            json!([[2, 0], [1, 2]]),
+            json!([[1, 2], [0, 1]]),
+            "is not lower triangular: it has 2 in row 1, column 2",
+        ),
+        (
+            "cholesky_factor_cov[3, 2]",
+            json!([[2, 0], [1, 2], [3, 4]]),
+            json!([[1, 0], [0, -1], [2, 2]]),
+            "is no Cholesky factor: its diagonal has -1",
+        ),
+        (
+            "cholesky_factor_corr[2]",
+            json!([[1, 0], [0.6, 0.8]]),
+            json!([[1, 0], [0.5, 1]]),
+            "is no unit vector: its squared length is 1.25 in row 2",
+        ),
+        (
+            "row_stochastic_matrix[2, 2]",
+            json!([[1, 0], [0.5, 0.5]]),
+            json!([[1, 0], [0.5, 0.25]]),
+            "is no simplex: its sum is 0.75 in row 2",
+        ),
+        (
+            "column_stochastic_matrix[2, 2]",
+            json!([[1, 0.5], [0, 0.5]]),
+            json!([[1, 0], [0.5, 1]]),
+            "is no simplex: its sum is 1.5 in column 1",
+        ),
+    ] {
+        let program = format!("data {{ {declared} s; }} parameters {{ real x; }} model {{ x ~ normal(0, 1); }}");
+        translated("constrained-data", &program, json!({"s": good})).expect("it translates");
+        let (code, message) = refused("constrained-data", &program, json!({"s": bad}));
+        assert_eq!((code.as_str(), message), ("E2502", format!("`s` {words}")), "{declared}");
+    }
+}
+
+#[test]
 fn a_run_says_of_every_function_that_is_not_there_where_it_is_called() {
     let program = "parameters { vector[2] x; } model { x ~ normal(0, 1); } generated quantities { \
                    complex_matrix[2, 2] t = complex_schur_decompose_t([[1, x[1]], [x[2], 1]]); \
