@@ -594,7 +594,7 @@ def resume(
 
 
 def open_store(store: str | os.PathLike[str]) -> Fit:
-    """The draws of a store, as far as all of its chains have them; the run may go on meanwhile."""
+    """The draws of a store, also of one in a ZIP archive, as far as all of its chains have them; the run may go on meanwhile."""
     return Fit(_autobatch.open_store(os.fspath(store)), None, _of_store(store))
 
 

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,7 +34,8 @@ def test_a_store_has_the_draws_of_a_run(tmp_path: Path) -> None:
     plain = ab.sample(MODEL, DATA, **HOW)
     stored = ab.sample(MODEL, DATA, store=tmp_path / "run.zarr", **HOW)
     opened = ab.open(tmp_path / "run.zarr")
-    for fit in (stored, opened):
+    sent = ab.open(shutil.make_archive(str(tmp_path / "run.zarr"), "zip", tmp_path / "run.zarr"))
+    for fit in (stored, opened, sent):
         assert list(fit) == list(plain) and fit.complete and fit.chains == plain.chains
         for name in plain:
             np.testing.assert_array_equal(fit[name], plain[name], strict=True)

@@ -73,6 +73,8 @@ pub(super) struct ParamSignature {
     pub(super) name: ast::Name,
     pub(super) ty: Ty,
     pub(super) shared: bool,
+    /// Whether `shared` was taken from it.
+    pub(super) of_lanes: bool,
     pub(super) mutable: bool,
 }
 

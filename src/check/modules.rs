@@ -69,7 +69,9 @@ impl Loaded {
             for item in &mut Arc::make_mut(&mut module.ast).items {
                 let ItemKind::Fn(function) = &mut item.kind else { continue };
                 let varies = |param: &&mut ast::Param| names.iter().any(|name| **name == *param.name.text);
-                function.params.iter_mut().filter(varies).for_each(|param| param.shared = false);
+                function.params.iter_mut().filter(varies).for_each(|param| {
+                    param.of_lanes = std::mem::take(&mut param.shared);
+                });
             }
         }
     }

@@ -187,6 +187,7 @@ impl Checker<'_> {
             name: name.clone(),
             ty,
             shared: false,
+            of_lanes: false,
             mutable: false,
         }));
         for (param, name) in params.iter_mut().zip(&rule.params) {

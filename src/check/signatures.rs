@@ -264,6 +264,7 @@ impl Checker<'_> {
             name: param.name.clone(),
             ty,
             shared: param.shared,
+            of_lanes: param.of_lanes,
             mutable: param.mutable && !param.shared && !function,
         })
     }

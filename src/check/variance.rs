@@ -28,6 +28,9 @@ struct Locals<'e> {
     shared: BTreeMap<LocalId, bool>,
 }
 
+/// What helps where data of lanes come to a shared parameter.
+const OWN_DATA: &str = "remove `shared` from the parameter that takes it: then it takes both";
+
 /// A link of the chain that made a value vary.
 struct Link {
     note: String,
@@ -175,6 +178,9 @@ impl Checker<'_> {
         let function = &locals.function.name;
         let mutable = locals.function.locals[local].mutable;
         let (why, help) = match source {
+            Some(Source::Param) if self.is_of_lanes(id, name) => {
+                ("each lane has data of its own for it".to_owned(), Some(OWN_DATA.to_owned()))
+            }
             Some(Source::Param) => {
                 let entry = self.fns[id].public && self.fns[id].module.0 == 0;
                 let what = if entry { "lane parameter" } else { "parameter" };
@@ -192,6 +198,12 @@ impl Checker<'_> {
             _ => ("it is not known to be the same".to_string(), None),
         };
         Link { note: format!("`{name}` varies because {why}"), help }
+    }
+
+    /// Whether a parameter is marked `shared`, and whoever runs the program has a value for each lane.
+    fn is_of_lanes(&self, id: FnId, name: &str) -> bool {
+        let mut params = self.fns[id].signature.iter().flat_map(|signature| &signature.params);
+        params.any(|param| param.of_lanes && *param.name.text == *name)
     }
 
     fn origin(&self, subject: &str, locals: &Locals<'_>, expr: &Expr) -> Link {

@@ -314,7 +314,7 @@ pub(super) struct SampleArgs {
 #[derive(Debug, Args)]
 pub(super) struct SummaryArgs {
     /// The files of the chains of a run, or the one that has all
-    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr")]
+    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr|.zarr.zip")]
     pub(super) files: Vec<PathBuf>,
     /// Of a run with many data sets: only this one, counted from 0
     #[arg(long, value_name = "K")]
@@ -333,7 +333,7 @@ pub(super) struct SummaryArgs {
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
     /// The files of the chains of a run; or a model, whose gradient is compared with differences at a random point
-    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr|MODEL")]
+    #[arg(required = true, value_name = "FILE.csv|.npz|.json|.zarr|.zarr.zip|MODEL")]
     pub(super) files: Vec<PathBuf>,
     /// Of a run with many data sets: the one to look at, counted from 0
     #[arg(long, value_name = "K")]

@@ -8,7 +8,7 @@ use super::{LoadedModel, Model, Sampler, Samples, Told};
 use crate::mcmc::sampling::{Job, Observer, PlannedJob, Resumed, Sampling, StoredDraws, ask_for_more, resume};
 use crate::program::{Error, ErrorKind, Terms};
 use crate::report::Summary;
-use crate::store::RunStore;
+use crate::store::{RunStore, UnpackedStore};
 
 impl Sampler {
     /// Of a run whose draws are in a store, made by [`store`](Self::store) or by `autobatch sample --store`:
@@ -122,14 +122,19 @@ impl LoadedModel<'_> {
 }
 
 impl Samples {
-    /// The draws of a store, as far as all of its chains have them.
+    /// The draws of a store, as far as all of its chains have them; also of one in a ZIP archive.
     ///
     /// # Errors
     /// [`ErrorKind::Io`] for what cannot be read or is damaged, [`ErrorKind::Input`] for what is no store of this version, or
     /// where there are no draws yet.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let planned = PlannedJob::load(path.as_ref())?;
-        let store = RunStore::look_at(path.as_ref())?;
+        let path = path.as_ref();
+        if UnpackedStore::is_archive(path) {
+            let unpacked = UnpackedStore::new(path)?;
+            return Self::open(unpacked.root()).map_err(|error| unpacked.told(error));
+        }
+        let planned = PlannedJob::load(path)?;
+        let store = RunStore::look_at(path)?;
         samples(&store, StoredDraws::read(&store, &planned.job(&(0..planned.plan().chains)))?)
     }
 }

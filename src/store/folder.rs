@@ -87,7 +87,22 @@ impl RunStore {
             return Err(Error::new(ErrorKind::Io, message));
         }
         Self::check_free(root)?;
-        Self::join(root, plan, files)
+        let _making = Self::lock_making(root)?;
+        if RunPlan::exists(root) {
+            let message = format!("{} was made by another process just now: give another name", root.display());
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        Self::make(root, plan, files)
+    }
+
+    /// Waits until nobody else makes this store: files of two runs must not come into one folder.
+    fn lock_making(root: &Path) -> Result<File, Error> {
+        let path = root.join("_autobatch/lock/making");
+        let io = |error: std::io::Error| Error::new(ErrorKind::Io, format!("cannot lock {}: {error}", path.display()));
+        fs::create_dir_all(path.parent().expect("it is in a folder")).map_err(io)?;
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io)?;
+        file.lock().map_err(io)?;
+        Ok(file)
     }
 
     /// Refuses a folder in which something is already that is not the beginning of a store: programs and data.
@@ -107,8 +122,8 @@ impl RunStore {
         }
     }
 
-    /// Makes the folder, also where another process is doing it.
-    fn join(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+    /// Makes the folder.
+    fn make(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         for (name, bytes) in files {
             replace(&root.join(name), bytes)?;
         }
@@ -123,7 +138,10 @@ impl RunStore {
     pub fn join_or_create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         if !RunPlan::exists(root) {
             Self::check_free(root)?;
-            return Self::join(root, plan, files);
+            let _making = Self::lock_making(root)?;
+            if !RunPlan::exists(root) {
+                return Self::make(root, plan, files);
+            }
         }
         let there = RunPlan::read(root)?;
         if there != *plan {

@@ -7,6 +7,7 @@
 //! | `plan` | what was run, whole: program, data, settings |
 //! | `lanes` | how far the chains of a block are, and all that each goes on with |
 //! | `folder` | the folder: what is made in it first, the commit rule, locks |
+//! | `archive` | a store in a ZIP archive |
 //! | `read`, `chunks` | stores of others, too: whatever Zarr has them written |
 //!
 //! # The commit rule
@@ -15,6 +16,7 @@
 //! chains have. So a reader sees whole draws only, and whoever goes on finds for each chain a state and the rows before
 //! it. What is written twice is the same both times: a chain is a function of its seed and its number.
 
+mod archive;
 mod array;
 mod chunks;
 mod folder;
@@ -22,6 +24,7 @@ mod lanes;
 mod plan;
 pub mod read;
 
+pub use archive::UnpackedStore;
 pub use array::{Chunk, StoredArray, StoredElement};
 pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};

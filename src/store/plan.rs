@@ -5,6 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::archive::UnpackedStore;
 use super::array::replace;
 use crate::program::{Error, ErrorKind};
 
@@ -113,6 +114,12 @@ impl RunPlan {
         let path = root.join(PLAN);
         let refused = |message: String| Error::new(ErrorKind::Input, message);
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
+            _ if UnpackedStore::is_archive(root) => {
+                let shown = root.display();
+                refused(format!(
+                    "{shown} is an archive, which is read and never written: unpack it and name the folder"
+                ))
+            }
             std::io::ErrorKind::NotFound if root.exists() => {
                 refused(format!("{} is no store of a run of autobatch: it has no {PLAN}", root.display()))
             }

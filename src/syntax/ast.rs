@@ -213,6 +213,8 @@ pub struct FnDecl {
 pub struct Param {
     /// Whether `shared` stands before it.
     pub shared: bool,
+    /// Whether `shared` was taken from it: whoever runs the program has a value for each lane.
+    pub of_lanes: bool,
     /// Whether `mut` stands before it.
     pub mutable: bool,
     /// Its name.

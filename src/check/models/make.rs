@@ -132,7 +132,7 @@ impl At {
 
 /// A parameter of a function.
 pub(super) fn param(name: &Name, ty: &TypeExpr, shared: bool) -> Param {
-    Param { shared, mutable: false, name: name.clone(), ty: ty.clone() }
+    Param { shared, of_lanes: false, mutable: false, name: name.clone(), ty: ty.clone() }
 }
 
 /// The product of extents; 1 where there are none.

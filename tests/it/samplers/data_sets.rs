@@ -114,6 +114,12 @@ fn what_does_not_go_together_is_told() {
     assert!(with(serde_json::json!({"y": Y, "scale": 1.0})).contains("`scale` is one number"));
     assert!(with(serde_json::json!({"y": Y})).contains("`scale: real`"));
     assert!(with(serde_json::json!({"w": Y})).contains("has no data that the model takes"));
+    let helped = "fn scaled(x: real, shared s: real) -> real { x * s }
+        pub fn log_density(q: real[1], shared y: real, shared x: real) -> real { -0.5 * scaled(q[0] * q[0], y) + 0.0 * x }";
+    let helped = Sampler::of_source(helped).data("x", 1.0).lane_data(values(serde_json::json!({"y": [1, 2]})));
+    let said = format!("{:?}", short(helped).run().expect_err("it is refused").diagnostics());
+    assert!(said.contains("`y` varies because each lane has data of its own for it"), "{said}");
+    assert!(said.contains("remove `shared` from the parameter that takes it: then it takes both"), "{said}");
     let stan = |own: Value| refused(Sampler::of_stan_source(STAN).data("x", X.to_vec()).lane_data(values(own)));
     let said = stan(serde_json::json!({"y": [[1, 2, 3, 4], [1, 2, 3]], "N": [4, 3], "scale": [1, 2], "k": [1, 1]}));
     assert!(said.contains("the data set 1, counted from 0, is refused"), "{said}");

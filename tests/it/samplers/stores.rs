@@ -256,3 +256,59 @@ fn gzip_is_read_and_what_is_too_large_is_not() {
     write(1 << 20);
     assert!(read().unwrap_err().to_string().contains("the chunk is broken"));
 }
+
+/// An archive of a folder, its files below `top`.
+fn archive_of(folder: &Path, top: &str, to: &Path) {
+    fn add(zip: &mut zip::ZipWriter<std::fs::File>, folder: &Path, top: &str) {
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            let name = format!("{top}{}", entry.file_name().expect("a name").to_string_lossy());
+            if entry.is_dir() {
+                add(zip, &entry, &format!("{name}/"));
+            } else {
+                zip.start_file(name, zip::write::SimpleFileOptions::default()).expect("a file of an archive");
+                zip.write_all(&std::fs::read(&entry).expect("a file")).expect("there is room");
+            }
+        }
+    }
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(to).expect("a file"));
+    add(&mut zip, folder, top);
+    zip.finish().expect("an archive");
+}
+
+#[test]
+fn a_store_in_an_archive_is_read_as_its_folder_is() {
+    let folder = Folder::new("store-archive");
+    let place = |name: &str| folder.0.join(name);
+    let shown = |name: &str| place(name).display().to_string();
+    let of_others = of_others(&folder);
+    let (table, _) = said(&["summary", &of_others.display().to_string()]);
+    // As zarr's `ZipStore` writes it.
+    std::fs::copy("tests/data/zarr_store.zip", place("others.zarr.zip")).expect("a copy");
+    assert_eq!(said(&["summary", &shown("others.zarr.zip")]).0, table);
+    assert!(said(&["diagnose", &shown("others.zarr.zip")]).0.contains("1 of 24 transitions"));
+
+    let model = folder.file("m.ab", "pub fn log_density(q: real[2]) -> real { -0.5 * sum(q * q) }");
+    let sizes = ["--chains", "3", "--warmup", "20", "--draws", "10", "--seed", "1", "--progress", "none"];
+    said(&[&["sample", &model, "--codegen", "off", "--store", &shown("run.zarr")], &sizes[..]].concat());
+    // As `zip -r` writes it.
+    archive_of(&place("run.zarr"), "run.zarr/", &place("sent.zip"));
+    assert_eq!(said(&["summary", &shown("sent.zip")]).0, said(&["summary", &shown("run.zarr")]).0);
+    let draws = |name: &str| {
+        let samples = autobatch::sampler::Samples::open(place(name)).expect("a store");
+        samples.draws().parameters.clone()
+    };
+    assert_eq!(draws("sent.zip"), draws("run.zarr"));
+    for command in [&["resume"][..], &["merge"]] {
+        let refused = error(&[command, &[&shown("sent.zip")]].concat());
+        assert!(refused.contains("is an archive, which is read and never written"), "{refused}");
+    }
+    archive_of(&place("run.zarr/posterior/q"), "", &place("none.zip"));
+    let refused = error(&["summary", &shown("none.zip")]);
+    assert!(refused.contains("none.zip/zarr.json: this is array, not group"), "{refused}");
+    archive_of(&place("run.zarr/posterior/q/c"), "", &place("none.zip"));
+    let refused = error(&["summary", &shown("none.zip")]);
+    assert!(refused.contains("there is no store in it: neither zarr.json, nor a folder with that"), "{refused}");
+    let whole = std::fs::read(place("sent.zip")).expect("a file");
+    std::fs::write(place("cut.zip"), &whole[..whole.len() / 2]).expect("there is room");
+    assert!(error(&["summary", &shown("cut.zip")]).contains("cut.zip: it cannot be unpacked"));
+}
