@@ -11,7 +11,7 @@ use autobatch::store::RunStore;
 use autobatch::types::Array;
 use serde_json::Value;
 
-use crate::project::cli::{Folder, autobatch};
+use crate::project::cli::{Folder, autobatch, output};
 use crate::tools::effort;
 use crate::tools::random_programs::Rng;
 use crate::tools::running::{PATIENCE, Running};
@@ -519,4 +519,38 @@ fn tasks_of_a_job_array_fill_a_store() {
     let sizes = ["--chains", "70", "--warmup", "20", "--draws", "10", "--seed", "9"];
     done(&sampled("nuts/models/eight_schools.ab", &whole, &sizes));
     same(&store, &whole);
+}
+
+#[test]
+fn two_runs_that_make_one_store_do_not_mix_their_files() {
+    let folder = Folder::new("store-two-makers");
+    for round in 0..4 {
+        let store = folder.0.join(format!("{round}.zarr")).display().to_string();
+        let makers = ["1.0", "2.0"].map(|scale| {
+            std::fs::create_dir_all(folder.0.join(scale)).expect("a folder");
+            // Long, so that writing it takes a while.
+            let text = format!(
+                "// {}\npub fn log_density(q: real[1]) -> real {{ -{scale} * q[0] * q[0] }}",
+                "x".repeat(3_000_000)
+            );
+            let model = folder.file(&format!("{scale}/m.ab"), text);
+            let store = store.clone();
+            std::thread::spawn(move || {
+                let sizes =
+                    ["--chains", "128", "--warmup", "2", "--draws", "1", "--progress", "none", "--codegen", "off"];
+                output(&[&["sample", &model, "--store", &store, "--lanes", "0..64"], &sizes[..]].concat())
+            })
+        });
+        let done = makers.map(|maker| maker.join().expect("it ends"));
+        let refused: Vec<String> = done
+            .iter()
+            .filter(|done| !done.status.success())
+            .map(|done| String::from_utf8_lossy(&done.stderr).into_owned())
+            .collect();
+        assert!(matches!(&refused[..], [why] if why.contains("is the store of another run")), "{refused:?}");
+        // Whoever was told that all is well has made it.
+        let winner = usize::from(done[1].status.success());
+        let kept = std::fs::read_to_string(format!("{store}/_autobatch/program/m.ab")).expect("the model is kept");
+        assert!(kept.contains(["-1.0 * q", "-2.0 * q"][winner]), "round {round}");
+    }
 }

@@ -49,6 +49,11 @@ const FLAGS: [&str; 9] = [
 const LONGEST_SPENT: Duration = Duration::from_secs(3600);
 /// A compilation that takes longer is given up.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// What is shorter is not compiled in parts, since each takes the headers anew: 40 to 100 ms, as much as 4 to 8 kB of
+/// functions.
+const LEAST_PART: usize = 32 << 10;
+/// Each is a process with its memory.
+const MOST_PARTS: usize = 8;
 /// A command that takes longer to say its version is no compiler.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -410,31 +415,53 @@ impl Compiler {
         Ok((library, found))
     }
 
-    /// Runs the compiler; gives the shared object.
+    /// Runs the compiler; gives the shared object. A long text is compiled in parts, beside one another.
     fn compile(&self, text: &str, options: &CompilerOptions, work: &Workspace) -> Result<Vec<u8>, CodegenError> {
-        for (name, text) in headers().into_iter().chain([("body.c", text)]) {
+        let write = |name: &str, text: &str| {
             let path = work.path(name);
-            fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })?;
+            fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })
+        };
+        headers().into_iter().try_for_each(|(name, text)| write(name, text))?;
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
+        let parts = if options.target == Target::Emulated { vec![] } else { parts(text, most) };
+        let built = work.path("body.so");
+        if parts.len() < 2 {
+            write("body.c", text)?;
+            let (source, messages) = (work.path("body.c"), work.path("messages"));
+            self.run(vec![self.job(options, work, &[source], &["-lm"], (&built, messages))?])?;
+        } else {
+            let mut jobs = vec![];
+            let mut objects = vec![];
+            for (at, part) in parts.iter().enumerate() {
+                write(&format!("part{at}.c"), part)?;
+                let [source, object] = ["c", "o"].map(|kind| work.path(&format!("part{at}.{kind}")));
+                let messages = work.path(&format!("messages{at}"));
+                jobs.push(self.job(options, work, &[source], &["-c"], (&object, messages))?);
+                objects.push(object);
+            }
+            self.run(jobs)?;
+            self.run(vec![self.job(options, work, &objects, &["-lm"], (&built, work.path("messages")))?])?;
         }
-        let messages = work.path("messages");
+        fs::read(&built).map_err(|error| CodegenError::Io { path: built, error })
+    }
+
+    /// A command that makes a file of others, and what it says goes to another.
+    fn job(
+        &self,
+        options: &CompilerOptions,
+        work: &Workspace,
+        inputs: &[PathBuf],
+        last: &[&str],
+        (output, messages): (&Path, PathBuf),
+    ) -> Result<Job, CodegenError> {
         let to = File::create(&messages).map_err(|error| CodegenError::Io { path: messages.clone(), error })?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(self.flags(options));
         // In the caller's folder, so that what `AUTOBATCH_CC` says may be relative.
-        let built = work.path("body.so");
-        command.arg(work.path("body.c")).arg("-o").arg(&built).arg("-lm");
+        command.args(inputs).arg("-o").arg(output).args(last);
         // What it writes on its way is in the same place, which nobody else can write to.
         command.env("TMPDIR", &work.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
-        let status = self.wait(command, TIME_LIMIT)?;
-        if !status.success() {
-            let said = fs::read(&messages).unwrap_or_default();
-            let lines = first_errors(&String::from_utf8_lossy(&said));
-            return Err(CodegenError::Failed { compiler: self.name().into_owned(), status, lines });
-        }
-        if !built.is_file() {
-            return Err(CodegenError::NoOutput { compiler: self.name().into_owned() });
-        }
-        fs::read(&built).map_err(|error| CodegenError::Io { path: built, error })
+        Ok(Job { command, output: output.to_owned(), messages })
     }
 
     /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor is
@@ -459,21 +486,42 @@ impl Compiler {
         flags
     }
 
-    fn wait(&self, mut command: Command, limit: Duration) -> Result<ExitStatus, CodegenError> {
+    /// Runs commands beside one another, until all have made their files or one fails.
+    fn run(&self, jobs: Vec<Job>) -> Result<(), CodegenError> {
         let failed = |error| CodegenError::Io { path: PathBuf::from(&self.program), error };
+        let compiler = || self.name().into_owned();
         let start = Instant::now();
-        let mut group = Group::spawn(&mut command).map_err(failed)?;
+        let mut running = Running(vec![]);
+        for mut job in jobs {
+            let group = Group::spawn(&mut job.command).map_err(failed)?;
+            running.0.push((group, job));
+        }
         loop {
-            if let Some(status) = group.try_wait().map_err(failed)? {
-                return Ok(status);
-            }
-            let stopped = is_set(self.stop.as_deref());
-            if stopped || start.elapsed() > limit {
-                group.end();
-                if stopped {
-                    return Err(CodegenError::Interrupted);
+            let mut at = 0;
+            while let Some((group, _)) = running.0.get_mut(at) {
+                let Some(status) = group.try_wait().map_err(failed)? else {
+                    at += 1;
+                    continue;
+                };
+                // It is over, and its number may be that of another.
+                let (_, job) = running.0.swap_remove(at);
+                if !status.success() {
+                    let said = fs::read(&job.messages).unwrap_or_default();
+                    let lines = first_errors(&String::from_utf8_lossy(&said));
+                    return Err(CodegenError::Failed { compiler: compiler(), status, lines });
                 }
-                return Err(CodegenError::TimedOut { compiler: self.name().into_owned(), limit });
+                if !job.output.is_file() {
+                    return Err(CodegenError::NoOutput { compiler: compiler() });
+                }
+            }
+            if running.0.is_empty() {
+                return Ok(());
+            }
+            if is_set(self.stop.as_deref()) {
+                return Err(CodegenError::Interrupted);
+            }
+            if start.elapsed() > TIME_LIMIT {
+                return Err(CodegenError::TimedOut { compiler: compiler(), limit: TIME_LIMIT });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -494,6 +542,44 @@ impl Compiler {
         let flags = flags.iter().map(|flag| flag.as_bytes());
         digest([text.as_bytes()].into_iter().chain(headers).chain(program).chain(arguments).chain(flags))
     }
+}
+
+/// A command that is to make a file.
+struct Job {
+    command: Command,
+    output: PathBuf,
+    messages: PathBuf,
+}
+
+/// Commands that run, which are ended with this.
+struct Running(Vec<(Group, Job)>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|(group, _)| group.end());
+    }
+}
+
+/// A text as texts that are compiled apart, about equally long: each begins as it does, with all that comes before its
+/// first function, and has some of the functions, which call nothing of one another. A function begins where a line begins
+/// with `void`.
+fn parts(text: &str, most: usize) -> Vec<String> {
+    let starts: Vec<usize> = text.match_indices("\nvoid ").map(|(at, _)| at + 1).collect();
+    let Some(first) = starts.first() else { return vec![] };
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let mut functions: Vec<(usize, usize)> = starts.iter().copied().zip(ends).collect();
+    let count = most.min((text.len() - first) / LEAST_PART).min(functions.len());
+    if count < 2 {
+        return vec![];
+    }
+    // The longest first, each to where there is least.
+    functions.sort_by_key(|(start, end)| std::cmp::Reverse(end - start));
+    let mut parts = vec![text[..*first].to_owned(); count];
+    for (start, end) in functions {
+        let shortest = parts.iter_mut().min_by_key(|part| part.len()).expect("there are some");
+        shortest.push_str(&text[start..end]);
+    }
+    parts
 }
 
 /// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes

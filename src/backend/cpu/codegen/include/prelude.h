@@ -4,8 +4,8 @@
 
 _Static_assert(LANES <= AB_PADDING, "buffers are padded for a whole group of lanes");
 
-// Lanes of a group, for the caller to know.
-const int64_t autobatch_group = LANES;
+// Lanes of a group, for the caller to know; the parts of a text all have it.
+__attribute__((weak)) const int64_t autobatch_group = LANES;
 
 // The memory of a stack: level h, laid out like a lane buffer, holds the values with h values below them.
 struct ab_stack {

@@ -52,6 +52,29 @@ fn with_cache(folder: &Path) -> Option<Compiler> {
     Some(compiler()?.with_cache(Some(folder.to_owned())))
 }
 
+/// A text of so many functions, long enough to be compiled in parts.
+fn long_text(functions: i32) -> String {
+    let function = |i: i32| format!("void f{i}(int *to) {{\n    // {}\n    *to = scaled({i});\n}}\n", "x".repeat(4096));
+    let functions: String = (0..functions).map(function).collect();
+    format!("#include \"vmath.h\"\nstatic int scaled(int x) {{ return 3 * x; }}\n{functions}")
+}
+
+#[test]
+fn a_long_text_is_compiled_in_parts() {
+    let Some(compiler) = compiler() else { return };
+    let compiler = compiler.with_cache(None);
+    let library = compiler.load(&long_text(50), &OPTIONS).unwrap();
+    for i in 0..50 {
+        let mut found = -1;
+        // SAFETY: the function writes an int to where it is told.
+        unsafe { library.symbol::<unsafe extern "C" fn(&mut i32)>(&format!("f{i}")).unwrap()(&mut found) };
+        assert_eq!(found, 3 * i);
+    }
+    let wrong = long_text(50).replace("scaled(33)", "lost(33) +");
+    let error = compiler.load(&wrong, &OPTIONS).unwrap_err();
+    assert!(matches!(&error, CodegenError::Failed { lines, .. } if lines.contains("error")), "{error}");
+}
+
 #[test]
 fn compiled_code_is_kept_and_found_again() {
     let folder = Folder::new();
