@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
@@ -549,9 +550,14 @@ def _ends(lanes: range | tuple[int, int] | None) -> tuple[int, int] | None:
 def _plan(store: str | os.PathLike[str]) -> dict[str, Any]:
     """What is run, where a plan can be read; what is wrong with it is told by whoever runs it."""
     try:
-        with open(os.path.join(os.fspath(store), "_autobatch", "plan.json"), encoding="utf-8") as file:
-            plan: dict[str, Any] = json.load(file)
-    except (OSError, ValueError):
+        if os.path.isfile(store):
+            with zipfile.ZipFile(store) as archive:
+                names = [name for name in archive.namelist() if name.endswith("_autobatch/plan.json")]
+                plan: dict[str, Any] = json.loads(archive.read(names[0])) if names else {}
+        else:
+            with open(os.path.join(os.fspath(store), "_autobatch", "plan.json"), encoding="utf-8") as file:
+                plan = json.load(file)
+    except (OSError, ValueError, zipfile.BadZipFile):
         return {}
     return plan
 

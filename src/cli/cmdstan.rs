@@ -2,6 +2,7 @@
 //! the flags with the same names; what autobatch has not is an error that says so.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// What CmdStan calls a method whose arguments a command takes.
@@ -158,7 +159,7 @@ const VARIATIONAL: &str = "variational: autobatch has no ADVI; `autobatch pathfi
 /// # Errors
 /// For arguments of CmdStan's that mean nothing here.
 pub(super) fn translated(command: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, String> {
-    let all: Vec<OsString> = command.collect();
+    let all = with_command_first(command.collect())?;
     let command = all.get(1).and_then(|arg| arg.to_str());
     if command == Some("variational") {
         return Err(VARIATIONAL.to_owned());
@@ -246,6 +247,23 @@ fn random_seed() -> u32 {
     })
 }
 
+/// `model.stan sample …` as `sample model.stan …`: in CmdStan the model is the program that is run.
+fn with_command_first(mut all: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let is_program = |arg: &OsString| Path::new(arg).extension().is_some_and(|e| e == "stan" || e == "ab");
+    if !all.get(1).is_some_and(is_program) {
+        return Ok(all);
+    }
+    let command = all.get(2).and_then(|arg| arg.to_str()).unwrap_or_default();
+    let command = command.strip_prefix("method=").unwrap_or(command).to_owned();
+    if command == "variational" || METHODS.iter().any(|method| method.commands.contains(&&*command)) {
+        all[2] = command.into();
+        all.swap(1, 2);
+        return Ok(all);
+    }
+    let program = all[1].display();
+    Err(format!("the command comes first: `autobatch sample {program}`, say; `autobatch --help` lists all"))
+}
+
 /// The seed that was drawn, if one was.
 pub(super) fn drawn_seed() -> Option<u32> {
     SEED.get().copied()
@@ -285,6 +303,21 @@ mod tests {
     fn told(command: &str) -> Result<String, String> {
         let made = translated(command.split(' ').map(OsString::from))?;
         Ok(made.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_model_may_come_first_as_in_cmdstan() {
+        assert_eq!(
+            told("autobatch m.stan sample num_samples=5 data file=d.json").unwrap(),
+            "autobatch sample m.stan --num-samples=5 --data=d.json"
+        );
+        assert_eq!(told("autobatch m.ab pathfinder").unwrap(), "autobatch pathfinder m.ab");
+        assert_eq!(told("autobatch m.stan method=optimize").unwrap(), "autobatch optimize m.stan");
+        for wrong in ["autobatch dir/m.stan", "autobatch dir/m.stan --seed 1"] {
+            let said = told(wrong).unwrap_err();
+            assert!(said.starts_with("the command comes first: `autobatch sample dir/m.stan`"), "{said}");
+        }
+        assert!(told("autobatch m.stan variational").unwrap_err().contains("variational"));
     }
 
     #[test]

@@ -59,9 +59,7 @@ pub(super) fn summary(args: &SummaryArgs) -> Result<ExitCode, Error> {
 /// The checks of files, or the test of a model's gradient.
 pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
     let has_draws = |path: &PathBuf| {
-        path.extension().is_some_and(|e| e == "csv" || e == "npz" || e == "json")
-            || is_draws_store(path)
-            || is_archive(path)
+        path.extension().is_some_and(|e| e == "csv" || e == "npz" || e == "json") || is_draws_store(path)
     };
     if let [model] = &args.files[..]
         && !has_draws(model)
@@ -105,16 +103,12 @@ fn test_gradient(model: &Path, args: &DiagnoseArgs) -> Result<ExitCode, Error> {
 
 /// The chains of files of Stan CSV, of a file of arrays, or of a store.
 pub(super) fn read(files: &[PathBuf]) -> Result<StoredChains, Error> {
-    if let Some(store) = files.iter().find(|path| is_draws_store(path) || is_archive(path)) {
+    if let Some(store) = files.iter().find(|path| is_draws_store(path)) {
         let [store] = files else {
             let message = format!("`{}`: a store has all chains: name it alone", store.display());
             return Err(Error::new(ErrorKind::Option, message));
         };
-        if !is_archive(store) {
-            return zarr::read(store);
-        }
-        let unpacked = UnpackedStore::new(store)?;
-        return zarr::read(unpacked.root()).map_err(|error| unpacked.told(error));
+        return if is_archive(store) { UnpackedStore::read(store, zarr::read) } else { zarr::read(store) };
     }
     let files = &of_all_chains(files, 1)[..];
     if let Some(path) = files.iter().find(|path| path.extension().is_some_and(|e| e == "npz" || e == "json")) {
@@ -157,7 +151,7 @@ fn of_data_set(chains: StoredChains, file: &Path, set: usize) -> Result<StoredCh
 
 /// Whether this is a store, or was meant to be one.
 fn is_draws_store(path: &Path) -> bool {
-    is_store(path) || path.extension().is_some_and(|e| e == "zarr")
+    is_store(path) || path.extension().is_some_and(|e| e == "zarr") || is_archive(path)
 }
 
 /// Whether this is a store in an archive; files of arrays are archives, too.

@@ -130,8 +130,7 @@ impl Samples {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         if UnpackedStore::is_archive(path) {
-            let unpacked = UnpackedStore::new(path)?;
-            return Self::open(unpacked.root()).map_err(|error| unpacked.told(error));
+            return UnpackedStore::read(path, |root| Self::open(root));
         }
         let planned = PlannedJob::load(path)?;
         let store = RunStore::look_at(path)?;

@@ -137,7 +137,8 @@ impl RunStore {
     /// Where the store is that of another run, and where it cannot be written.
     pub fn join_or_create(root: &Path, plan: &RunPlan, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
         if !RunPlan::exists(root) {
-            Self::check_free(root)?;
+            // Another process may make it between the two.
+            Self::check_free(root).or_else(|error| if RunPlan::exists(root) { Ok(()) } else { Err(error) })?;
             let _making = Self::lock_making(root)?;
             if !RunPlan::exists(root) {
                 return Self::make(root, plan, files);

@@ -1,7 +1,7 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
 use super::constrained::distinct;
-use super::supports::is_positive_definite;
+use super::supports::{is_positive_definite, place_of};
 use super::tuple::has_tuples;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
@@ -311,7 +311,7 @@ impl Tracer<'_> {
             let holds = |x: f64, b: f64| if sign == ">=" { x >= b } else { x <= b };
             let of = |i: usize| if b.len() == 1 { b[0] } else { b[i] };
             if let Some(i) = (0..x.len()).find(|i| !holds(x[*i], of(*i))) {
-                let place = if value.is_scalar() { String::new() } else { format!("[{}]", i + 1) };
+                let place = place_of(value, i);
                 return wrong(span, format!("`{name}{place}` is {}, but must be {words} {}", x[i], of(i)));
             }
             return Ok(());
@@ -384,7 +384,9 @@ fn violated(constraint: &Constraint, x: &[f64], shape: &[usize]) -> Option<Strin
             if let Some(at) = (0..rows).map(|i| i * (rows + 1)).find(|at| unit && !is_near(x[*at], 1.0)) {
                 return Some(format!("is no correlation matrix: its diagonal has {}", x[at]));
             }
-            (!is_positive_definite(x, rows)).then(|| "is not positive definite".to_owned())
+            // Stan demands more of a single number.
+            let holds = if rows == 1 { x[0] > TOLERANCE } else { is_positive_definite(x, rows) };
+            (!holds).then(|| "is not positive definite".to_owned())
         }
         Constraint::CholeskyFactorCorr | Constraint::CholeskyFactorCov => {
             if let Some((i, j)) = above_diagonal(x, rows, cols) {

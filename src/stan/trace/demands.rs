@@ -466,6 +466,8 @@ pub(super) enum Form {
     Correlations,
     /// Symmetric and positive definite.
     Covariances,
+    /// The same, where nothing that is made of it tells that it is not.
+    Definite,
     /// Symmetric and positive semidefinite; of a diagonal, nothing negative.
     Semidefinite,
     LowerTriangular,
@@ -473,7 +475,7 @@ pub(super) enum Form {
     Factor,
 }
 
-use Form::{Correlations, Covariances, Factor, LowerTriangular, Ordered, Semidefinite, Simplex, Symmetric};
+use Form::{Correlations, Covariances, Definite, Factor, LowerTriangular, Ordered, Semidefinite, Simplex, Symmetric};
 
 /// The demands of a function on vectors and matrices, in Stan's order.
 pub(super) fn forms(name: &str) -> &'static [(usize, &'static str, Form)] {
@@ -482,7 +484,7 @@ pub(super) fn forms(name: &str) -> &'static [(usize, &'static str, Form)] {
         "categorical_rng" | "multinomial_rng" => &[(0, "Probabilities parameter", Simplex)],
         "multinomial_lpmf" => &[(1, "Probabilities parameter", Simplex)],
         "ordered_logistic_rng" | "ordered_probit_rng" => &[(1, "Cut points parameter", Ordered)],
-        "gaussian_dlm_obs_lpdf" => &[(3, "V", Semidefinite), (4, "W", Semidefinite), (6, "C0", Covariances)],
+        "gaussian_dlm_obs_lpdf" => &[(3, "V", Semidefinite), (4, "W", Semidefinite), (6, "C0", Definite)],
         "lkj_corr_lpdf" => &[(0, "Correlation matrix", Correlations)],
         "lkj_corr_cholesky_lpdf" => &[(0, "Random variable", Factor)],
         "multi_gp_lpdf" => &[(1, "Kernel", Covariances)],

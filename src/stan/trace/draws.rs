@@ -115,7 +115,8 @@ impl Tracer<'_> {
         let op = Op::Call(name.into(), vec![]);
         let known: Option<Vec<Array>> = args.iter().map(Val::to_array).collect();
         let Some(arrays) = known.filter(|_| self.before_lanes) else {
-            return self.node(span, op, args, kind, shape);
+            let args = self.spared(span, name, args)?;
+            return self.node(span, op, &args, kind, shape);
         };
         self.drawn += 1;
         let ty = kind.host_type(&shape);

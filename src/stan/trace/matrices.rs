@@ -1,6 +1,6 @@
 //! Functions of matrices of Stan's library, by those of ours.
 
-use super::demands::{forms, of_kernel};
+use super::demands::{demands, forms, of_kernel};
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::value::{Elem, Kind, Val};
@@ -10,7 +10,7 @@ impl Tracer<'_> {
     pub(super) fn of_matrices(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         let matrix = |t: &mut Self, shape: Vec<usize>| t.call_ab(span, name, args, Kind::MATRIX, shape).map(Some);
         let square = |v: &Val| v.shape.clone();
-        if (!forms(name).is_empty() || name == "matrix_power") && !name.ends_with("_rng") && !name.contains("_lp") {
+        if !(forms(name).is_empty() && demands(name).is_empty()) && !name.ends_with("_rng") && !name.contains("_lp") {
             self.check_support(span, name, args)?;
         }
         if name.starts_with("hmm_") {

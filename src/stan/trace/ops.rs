@@ -1,5 +1,6 @@
 //! Operations: computed where all operands are known, else a node.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::stmt::filled;
@@ -146,6 +147,37 @@ fn product(a: &Val, b: &Val) -> Option<Vec<f64>> {
     Some(out)
 }
 
+/// Functions of the library, beside generators, that stop a lane where an argument is not what it must be.
+const STOPPING: &[&str] = &[
+    "cholesky_decompose",
+    "eigendecompose_sym_rows",
+    "inverse_spd",
+    "log_determinant_spd",
+    "matrix_power",
+    "mdivide_left_spd",
+    "mdivide_left_spd_matrix",
+    "mdivide_right_spd",
+    "mdivide_right_spd_matrix",
+    "quad_form_sym",
+];
+
+/// What no function stops at, in the form of an argument: the unit matrix, numbers that sum to 1, a half, an int of 1.
+fn harmless(arg: &Val) -> Option<Val> {
+    if arg.is_complex() || arg.is_tuple() || arg.counted().is_some() {
+        return None;
+    }
+    let last = arg.shape.last().copied().unwrap_or(2).max(1);
+    let number = |at: usize| match arg.shape[..] {
+        _ if arg.kind.is_int() => Elem::Int(1),
+        [.., rows, cols] if arg.kind.base == Base::Matrix && rows == cols => {
+            Elem::Real(f64::from(u8::from(at / cols % rows == at % cols)))
+        }
+        _ => Elem::Real(1.0 / last as f64),
+    };
+    let elems: Vec<Elem> = (0..arg.len()).map(number).collect();
+    Some(Val::from_elems(arg.kind, arg.shape.clone(), elems))
+}
+
 impl Tracer<'_> {
     /// Does an operation.
     pub(super) fn apply(&mut self, span: Span, op: Op, args: &[Val], kind: Kind, shape: Vec<usize>) -> Result<Val> {
@@ -210,8 +242,23 @@ impl Tracer<'_> {
         kind: Kind,
         shape: Vec<usize>,
     ) -> Result<Val> {
+        let args = &self.spared(span, name, args)?;
         let name = self.word(name);
         self.apply(span, Op::Call(name, vec![]), args, kind, shape)
+    }
+
+    /// The arguments of a call, but harmless ones where the conditions do not hold under which the program comes to it: a
+    /// function that stops a lane must stop none of those.
+    pub(super) fn spared<'v>(&mut self, span: Span, name: &str, args: &'v [Val]) -> Result<Cow<'v, [Val]>> {
+        if self.guards.is_empty() || !(name.ends_with("_rng") || STOPPING.contains(&name)) {
+            return Ok(Cow::Borrowed(args));
+        }
+        let Some(on) = self.on(span)? else { return Ok(Cow::Borrowed(args)) };
+        let spared = args.iter().map(|arg| match harmless(arg) {
+            Some(instead) => self.select(span, &on, arg, &instead),
+            None => Ok(arg.clone()),
+        });
+        spared.collect::<Result<Vec<Val>>>().map(Cow::Owned)
     }
 
     /// `a + b` and its kin, element by element.

@@ -61,7 +61,7 @@ fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
 }
 
 /// Where the number at a place of a value is, as Stan's checks write it.
-fn place_of(value: &Val, at: usize) -> String {
+pub(super) fn place_of(value: &Val, at: usize) -> String {
     let mut rest = at;
     let mut axes: Vec<usize> = value.shape.iter().rev().map(|extent| (rest % extent + 1, rest /= extent).0).collect();
     axes.reverse();
@@ -124,24 +124,21 @@ fn refusal(demand: Demand, x: f64, at: usize, args: &[Val]) -> Option<String> {
     Some(format!("is {}, but must {}", shown(x), must(demand, at, args)?))
 }
 
-/// Whether a symmetric matrix is positive semidefinite but for rounding: symmetric elimination meets no negative pivot, and
-/// nothing beside one of 0.
+/// Whether a symmetric matrix is positive semidefinite but for rounding: elimination by the largest pivots leaves nothing
+/// where none is positive any more.
 fn is_positive_semidefinite(entries: &[f64], n: usize) -> bool {
     let mut rest = entries.to_vec();
-    let rounding = TOLERANCE * (0..n).map(|k| rest[k * n + k]).fold(0.0, f64::max);
-    (0..n).all(|k| {
-        let pivot = rest[k * n + k];
-        if pivot <= rounding {
-            // A NaN is not semidefinite.
-            return pivot >= -rounding && (k + 1..n).all(|i| rest[i * n + k].abs() <= rounding);
+    let largest = |rest: &[f64]| (0..n).max_by(|i, j| rest[i * (n + 1)].total_cmp(&rest[j * (n + 1)]));
+    let Some(first) = largest(&rest) else { return true };
+    let rounding = 8.0 * n as f64 * f64::EPSILON * rest[first * (n + 1)].max(0.0);
+    while let Some(p) = largest(&rest).filter(|p| rest[p * (n + 1)] > rounding) {
+        let (pivot, column) = (rest[p * (n + 1)], (0..n).map(|i| rest[i * n + p]).collect::<Vec<f64>>());
+        for (at, entry) in rest.iter_mut().enumerate() {
+            let (i, j) = (at / n, at % n);
+            *entry = if i == p || j == p { 0.0 } else { *entry - column[i] * column[j] / pivot };
         }
-        for i in k + 1..n {
-            for j in k + 1..n {
-                rest[i * n + j] -= rest[i * n + k] * rest[j * n + k] / pivot;
-            }
-        }
-        true
-    })
+    }
+    rest.iter().all(|entry| entry.abs() <= rounding)
 }
 
 pub(super) fn is_positive_definite(entries: &[f64], n: usize) -> bool {
@@ -159,10 +156,12 @@ impl Tracer<'_> {
         for (arg, what, form) in forms(name) {
             let Some(value) = args.get(*arg) else { continue };
             for part in Self::rows_of(value) {
-                if *form == Form::Semidefinite && part.shape.len() == 1 {
+                if *form != Form::Semidefinite || part.shape.len() == 2 {
+                    self.check_form(span, name, what, *form, &part)?;
+                } else if part.is_known() {
                     self.check_rows(span, name, &[(*arg, what, Nonnegative)], args)?;
                 } else {
-                    self.check_form(span, name, what, *form, &part)?;
+                    self.demand_least(span, &part, ">=", &format!("{name}: {what} must be nonnegative!"))?;
                 }
             }
         }
@@ -330,9 +329,10 @@ impl Tracer<'_> {
             Form::Symmetric => self.check_symmetric(span, name, what, x),
             // What is made of a matrix that is not positive definite is NaN, or it is told there, and of a diagonal that is
             // not positive NaN.
+            Form::Definite if of_lanes => self.demand(span, name, what, &Constraint::CovMatrix, x),
             Form::Covariances if of_lanes => self.check_symmetric(span, name, what, x),
             Form::Factor if of_lanes && self.is_lower_triangular(x) => Ok(()),
-            Form::Covariances => {
+            Form::Covariances | Form::Definite => {
                 self.check_symmetric(span, name, what, x)?;
                 let Some(entries) = x.reals() else { return self.demand(span, name, what, &Constraint::CovMatrix, x) };
                 if !self.is_new("positive definite", x) || is_positive_definite(&entries, x.shape[0]) {
@@ -349,8 +349,9 @@ impl Tracer<'_> {
                 if let Some(entries) = x.reals() {
                     return self.check(span, &Val::bool(is_positive_semidefinite(&entries, x.shape[0])), &message);
                 }
-                let least = self.call_ab(span, "least_pivot", std::slice::from_ref(x), Kind::REAL, vec![])?;
-                self.demand_least(span, &least, ">=", &message)
+                let test = Op::CallBool("is_positive_semidefinite".into());
+                let holds = self.apply(span, test, std::slice::from_ref(x), Kind::INT, vec![])?;
+                self.check(span, &holds, &message)
             }
             Form::LowerTriangular if self.is_lower_triangular(x) => Ok(()),
             Form::LowerTriangular => self.check_lower_triangular(span, name, what, x),

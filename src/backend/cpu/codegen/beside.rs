@@ -10,7 +10,8 @@
 //! spares half or more. That is the rule where the threads of the run take all cores, and the compiler competes with
 //! them. Where a core is idle, a compilation in vain costs the run nothing, so the compiler starts after a quarter of
 //! the time. For the same reason looking on disk, which takes some ten milliseconds, waits for as long. How long the
-//! compiler takes is estimated by the length of the text, at the speed that was measured last and is kept on disk.
+//! compiler takes is estimated by the length of the longest of the parts that it compiles beside one another, at the
+//! speed that was measured last and is kept on disk.
 //!
 //! **The end.** What is compiled when a run ends goes on for the next one. When the program ends, so does the compiler
 //! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::compiler::{CodegenError, Compiler, Key};
+use super::compiler::{CodegenError, Compiler, Key, longest};
 use super::{Code, Native};
 use crate::backend::{Form, Units};
 use crate::run::CodeStats;
@@ -347,7 +348,7 @@ impl Shared {
     /// Compiles what is not on disk.
     fn compile(&self, job: Job) {
         let Job { code, compiler, .. } = job;
-        let (start, bytes) = (Instant::now(), code.text.len());
+        let (start, bytes) = (Instant::now(), longest(&code.text));
         let made = Native::made(code, self.precision, &compiler);
         let took = start.elapsed();
         self.arrive(made.map(|native| {

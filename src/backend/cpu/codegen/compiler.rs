@@ -33,7 +33,7 @@ pub(in crate::backend) fn headers() -> [(&'static str, &'static str); 3] {
 /// Of every compilation, after the flags of `AUTOBATCH_CC`, which may say otherwise: no operation is contracted or
 /// reordered, and no function sets `errno`. Straight-line code is not vectorised: GCC 12 takes wrong elements where it
 /// does so with the unrolled products of matrices in one lane's arrays, and no program measured is slower without.
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 8] = [
     "-std=gnu11",
     "-fno-fast-math",
     "-ffp-contract=off",
@@ -41,9 +41,11 @@ const FLAGS: [&str; 9] = [
     "-fno-trapping-math",
     "-fno-tree-slp-vectorize",
     "-fno-asynchronous-unwind-tables",
-    "-shared",
     "-fPIC",
 ];
+/// What makes a library, of a text or of objects; these are no C, whatever language `AUTOBATCH_CC` says.
+const LIBRARY: [&str; 2] = ["-shared", "-lm"];
+const OBJECTS_FOLLOW: [&str; 2] = ["-x", "none"];
 
 /// What runs took without code counts up to this: any compiler is worth as much.
 const LONGEST_SPENT: Duration = Duration::from_secs(3600);
@@ -53,7 +55,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// functions.
 const LEAST_PART: usize = 32 << 10;
 /// Each is a process with its memory.
-const MOST_PARTS: usize = 8;
+const MOST_PARTS: usize = 4;
 /// A command that takes longer to say its version is no compiler.
 const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -337,10 +339,10 @@ impl Compiler {
     /// How long it will take to compile a text, by what [`remember`](Self::remember) has kept of this compiler.
     pub(super) fn estimate(&self, text: &str) -> Duration {
         let cache = self.open_cache().ok().flatten();
-        Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * text.len() as f64)
+        Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * longest(text) as f64)
     }
 
-    /// Keeps how long a text of so many bytes took, beside the compiled code. What was measured before counts as much: the
+    /// Keeps how long a text took of which the [`longest`] part has so many bytes, beside the compiled code. What was measured before counts as much: the
     /// machine may have had more to do.
     pub(super) fn remember(&self, bytes: usize, took: Duration) {
         if let Ok(Some(cache)) = self.open_cache() {
@@ -422,13 +424,12 @@ impl Compiler {
             fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })
         };
         headers().into_iter().try_for_each(|(name, text)| write(name, text))?;
-        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
-        let parts = if options.target == Target::Emulated { vec![] } else { parts(text, most) };
+        let parts = if options.target == Target::Emulated { vec![] } else { parts(text) };
         let built = work.path("body.so");
         if parts.len() < 2 {
             write("body.c", text)?;
             let (source, messages) = (work.path("body.c"), work.path("messages"));
-            self.run(vec![self.job(options, work, &[source], &["-lm"], (&built, messages))?])?;
+            self.run(vec![self.job(options, work, (&[], &[source]), &LIBRARY, (&built, messages))?])?;
         } else {
             let mut jobs = vec![];
             let mut objects = vec![];
@@ -436,11 +437,12 @@ impl Compiler {
                 write(&format!("part{at}.c"), part)?;
                 let [source, object] = ["c", "o"].map(|kind| work.path(&format!("part{at}.{kind}")));
                 let messages = work.path(&format!("messages{at}"));
-                jobs.push(self.job(options, work, &[source], &["-c"], (&object, messages))?);
+                jobs.push(self.job(options, work, (&[], &[source]), &["-c"], (&object, messages))?);
                 objects.push(object);
             }
             self.run(jobs)?;
-            self.run(vec![self.job(options, work, &objects, &["-lm"], (&built, work.path("messages")))?])?;
+            let inputs = (&OBJECTS_FOLLOW[..], &objects[..]);
+            self.run(vec![self.job(options, work, inputs, &LIBRARY, (&built, work.path("messages")))?])?;
         }
         fs::read(&built).map_err(|error| CodegenError::Io { path: built, error })
     }
@@ -450,7 +452,7 @@ impl Compiler {
         &self,
         options: &CompilerOptions,
         work: &Workspace,
-        inputs: &[PathBuf],
+        (before, inputs): (&[&str], &[PathBuf]),
         last: &[&str],
         (output, messages): (&Path, PathBuf),
     ) -> Result<Job, CodegenError> {
@@ -458,7 +460,7 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(self.flags(options));
         // In the caller's folder, so that what `AUTOBATCH_CC` says may be relative.
-        command.args(inputs).arg("-o").arg(output).args(last);
+        command.args(before).args(inputs).arg("-o").arg(output).args(last);
         // What it writes on its way is in the same place, which nobody else can write to.
         command.env("TMPDIR", &work.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(to);
         Ok(Job { command, output: output.to_owned(), messages })
@@ -563,7 +565,8 @@ impl Drop for Running {
 /// A text as texts that are compiled apart, about equally long: each begins as it does, with all that comes before its
 /// first function, and has some of the functions, which call nothing of one another. A function begins where a line begins
 /// with `void`.
-fn parts(text: &str, most: usize) -> Vec<String> {
+fn parts(text: &str) -> Vec<String> {
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
     let starts: Vec<usize> = text.match_indices("\nvoid ").map(|(at, _)| at + 1).collect();
     let Some(first) = starts.first() else { return vec![] };
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
@@ -580,6 +583,11 @@ fn parts(text: &str, most: usize) -> Vec<String> {
         shortest.push_str(&text[start..end]);
     }
     parts
+}
+
+/// The bytes of the longest of what is compiled apart.
+pub(super) fn longest(text: &str) -> usize {
+    parts(text).iter().map(String::len).max().unwrap_or(text.len())
 }
 
 /// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes

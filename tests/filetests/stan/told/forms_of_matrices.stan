@@ -3,19 +3,28 @@
 // run: log-prob $MODEL --points '[[0.5, 0.25], [0.5, 0.5], [0.5, -1]]'
 // says: lp = -
 // says: lp = -
-// says: rejected: gaussian_dlm_obs_lpdf: W is not positive semi-definite. (in 'forms_of_matrices.stan', line 33
+// says: rejected: gaussian_dlm_obs_lpdf: W is not positive semi-definite. (in 'forms_of_matrices.stan', line 43
 // run: log-prob $MODEL --points '[[2, 1.25]]'
-// says: gaussian_dlm_obs_lpdf: W is not positive semi-definite. (in 'forms_of_matrices.stan', line 36
+// says: gaussian_dlm_obs_lpdf: W is not positive semi-definite. (in 'forms_of_matrices.stan', line 47
 // run: log-prob $MODEL --points '[[3, 2.25]]'
-// says: chol2inv: L is not lower triangular; L[1,2]=2 (in 'forms_of_matrices.stan', line 38
+// says: chol2inv: L is not lower triangular; L[1,2]=2 (in 'forms_of_matrices.stan', line 49
 // run: log-prob $MODEL --points '[[4, 3.25]]'
-// says: rejected: chol2inv: L must be lower triangular (in 'forms_of_matrices.stan', line 40
+// says: rejected: chol2inv: L must be lower triangular (in 'forms_of_matrices.stan', line 51
 // run: log-prob $MODEL --points '[[5, 4.25]]'
-// says: matrix_power: M[row=1, col=2] is inf, but must be finite! (in 'forms_of_matrices.stan', line 42
+// says: matrix_power: M[row=1, col=2] is inf, but must be finite! (in 'forms_of_matrices.stan', line 53
 // run: log-prob $MODEL --points '[[6, 5.25]]'
-// says: hypergeometric_lpmf: Draws parameter minus successes variable is 6, but must be in the interval [0, 4] (in 'forms_of_matrices.stan', line 44
+// says: hypergeometric_lpmf: Draws parameter minus successes variable is 6, but must be in the interval [0, 4] (in 'forms_of_matrices.stan', line 55
 // run: log-prob $MODEL --points '[[7, 6.25]]'
-// says: gaussian_dlm_obs_lpdf: V[2] is -1, but must be nonnegative! (in 'forms_of_matrices.stan', line 46
+// says: gaussian_dlm_obs_lpdf: V[2] is -1, but must be nonnegative! (in 'forms_of_matrices.stan', line 57
+// run: log-prob $MODEL --points '[[8, 7.25]]'
+// says: gaussian_dlm_obs_lpdf: W is not positive semi-definite. (in 'forms_of_matrices.stan', line 59
+// run: log-prob $MODEL --points '[[9, 8.25]]'
+// says: lp = -
+// run: log-prob $MODEL --points '[[-0.5, 9.25], [0.5, 9.25], [-0.5, 10.25], [0.5, 10.25]]'
+// says: rejected: gaussian_dlm_obs_lpdf: C0 must be positive definite (in 'forms_of_matrices.stan', line 64
+// says: lp = -
+// says: rejected: gaussian_dlm_obs_lpdf: V must be nonnegative! (in 'forms_of_matrices.stan', line 66
+// says: lp = -
 data {
   matrix[2, 2] W;
   matrix[2, 2] L;
@@ -30,7 +39,9 @@ model {
   matrix[2, 2] y = [[1, 2], [3, 4]];
   vector[2] m0 = [0, 0]';
   [a, b] ~ normal(0, 1);
-  y ~ gaussian_dlm_obs(M, M, M, [[a, b], [b, a]] + 0 * M, m0, M);
+  if (b < 9) {
+    y ~ gaussian_dlm_obs(M, M, M, [[a, b], [b, a]] + 0 * M, m0, M);
+  }
   if (b > 1 && b < 2) {
     // Data that are wrong are told where the program comes to them.
     y ~ gaussian_dlm_obs(M, M, M, W, m0, M);
@@ -42,7 +53,16 @@ model {
     target += sum(matrix_power([[1, positive_infinity()], [0, 1]], 2));
   } else if (b > 5 && b < 6) {
     1 ~ hypergeometric(n, 3, 4);
-  } else if (b > 6) {
+  } else if (b > 6 && b < 7) {
     y ~ gaussian_dlm_obs(M, M, [1, -1]', M, m0, M);
+  } else if (b > 7 && b < 8) {
+    y ~ gaussian_dlm_obs(M, M, M, [[1e10, 0], [0, -50]], m0, M);
+  } else if (b > 8 && b < 9) {
+    // Nearly singular, and no more.
+    y ~ gaussian_dlm_obs(M, M, M, [[1e-9, 1e-5], [1e-5, 1]], m0, M);
+  } else if (b > 9 && b < 10) {
+    [[1, 2]] ~ gaussian_dlm_obs([[1]], [[1]], [[1]], [[1]], [0]', [[a]]);
+  } else if (b > 10) {
+    [[1, 2]] ~ gaussian_dlm_obs([[1]], [[1]], [a]', [[2]], [0]', [[1]]);
   }
 }
