@@ -10,7 +10,8 @@ impl Tracer<'_> {
     pub(super) fn of_matrices(&mut self, span: Span, name: &str, args: &[Val]) -> Result<Option<Val>> {
         let matrix = |t: &mut Self, shape: Vec<usize>| t.call_ab(span, name, args, Kind::MATRIX, shape).map(Some);
         let square = |v: &Val| v.shape.clone();
-        if !(forms(name).is_empty() && demands(name).is_empty()) && !name.ends_with("_rng") && !name.contains("_lp") {
+        let demands_some = !forms(name).is_empty() || !demands(name).is_empty();
+        if demands_some && !name.ends_with("_rng") && !name.contains("_lp") {
             self.check_support(span, name, args)?;
         }
         if name.starts_with("hmm_") {

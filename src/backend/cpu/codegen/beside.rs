@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::compiler::{CodegenError, Compiler, Key, longest};
+use super::compiler::{CodegenError, Compiler, Key};
 use super::{Code, Native};
 use crate::backend::{Form, Units};
 use crate::run::CodeStats;
@@ -348,7 +348,7 @@ impl Shared {
     /// Compiles what is not on disk.
     fn compile(&self, job: Job) {
         let Job { code, compiler, .. } = job;
-        let (start, bytes) = (Instant::now(), longest(&code.text));
+        let (start, bytes) = (Instant::now(), compiler.measured(&code.text));
         let made = Native::made(code, self.precision, &compiler);
         let took = start.elapsed();
         self.arrive(made.map(|native| {

@@ -342,8 +342,13 @@ impl Compiler {
         Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * longest(text) as f64)
     }
 
-    /// Keeps how long a text took of which the [`longest`] part has so many bytes, beside the compiled code. What was measured before counts as much: the
-    /// machine may have had more to do.
+    /// The bytes that a text takes a compiler's time for: of the longest of its parts.
+    pub(super) fn measured(&self, text: &str) -> usize {
+        longest(text)
+    }
+
+    /// Keeps how long a text took with so many [`measured`](Self::measured) bytes, beside the compiled code. What was
+    /// measured before counts as much: the machine may have had more to do.
     pub(super) fn remember(&self, bytes: usize, took: Duration) {
         if let Ok(Some(cache)) = self.open_cache() {
             let measured = (took.as_secs_f64() - SECONDS_AT_LEAST).max(0.0) / bytes.max(1) as f64;
@@ -586,7 +591,7 @@ fn parts(text: &str) -> Vec<String> {
 }
 
 /// The bytes of the longest of what is compiled apart.
-pub(super) fn longest(text: &str) -> usize {
+fn longest(text: &str) -> usize {
     parts(text).iter().map(String::len).max().unwrap_or(text.len())
 }
 

@@ -99,6 +99,9 @@ impl Compiler {
     pub(super) fn estimate(&self, _: &str) -> Duration {
         match self.0 {}
     }
+    pub(super) fn measured(&self, _: &str) -> usize {
+        match self.0 {}
+    }
     pub(super) fn remember(&self, _: usize, _: Duration) {
         match self.0 {}
     }
