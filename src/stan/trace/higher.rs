@@ -14,22 +14,39 @@ use crate::stan::value::{Base, Elem, Kind, Val, What};
 /// Values for a function that a solver calls: what lanes compute of them is packed into one vector.
 pub(super) struct Packed {
     args: Vec<Val>,
-    /// The vector.
+    /// The vector; at its end whether the conditions hold under which the call stands, where there are some.
     pub(super) theta: Val,
+    has_condition: bool,
 }
 
 impl Packed {
-    pub(super) fn new(args: Vec<Val>) -> Packed {
+    /// The arguments of a call under these conditions.
+    pub(super) fn new(args: Vec<Val>, on: Option<Val>) -> Packed {
         let mut elems = Vec::new();
         args.iter().for_each(|arg| pack(arg, &mut elems));
+        if let Some(on) = &on {
+            elems.push(on.elem(0).as_real());
+        }
         let theta = Val::from_elems(Kind::VECTOR, vec![elems.len()], elems);
-        Packed { args, theta }
+        Packed { args, theta, has_condition: on.is_some() }
     }
 
-    /// The values, with those of lanes taken from this vector.
-    pub(super) fn unpacked(&self, theta: &Val) -> Vec<Val> {
+    /// Runs a function on the values, those of lanes taken from this vector: it is told under which conditions it stands, so
+    /// that what it rejects rejects no lane that does not come to the call.
+    pub(super) fn within<T>(
+        &self,
+        (tracer, span): (&mut Tracer<'_>, Span),
+        theta: &Val,
+        run: impl FnOnce(&mut Tracer<'_>, Vec<Val>) -> Result<T>,
+    ) -> Result<T> {
         let mut at = 0;
-        self.args.iter().map(|arg| unpack(arg, theta, &mut at)).collect()
+        let given = self.args.iter().map(|arg| unpack(arg, theta, &mut at)).collect();
+        if !self.has_condition {
+            return run(tracer, given);
+        }
+        let on = theta.pick(Kind::REAL, vec![], at..at + 1);
+        let on = tracer.compare(span, ">", &on, &Val::real(0.5))?;
+        tracer.guarded(&on, |tracer| run(tracer, given))
     }
 }
 
@@ -186,14 +203,16 @@ impl<'a> Tracer<'a> {
         let method = if method == "adams" { "bdf" } else { method };
         let state = if y0.kind.base == Base::Vector { Kind::VECTOR } else { Kind { base: Base::Real, arrays: 1 } };
         let (n, m) = (y0.len(), ts.len());
-        let packed = Packed::new(rest);
+        let packed = Packed::new(rest, self.on(span)?);
         let k = packed.theta.len();
         let inputs = [("t", Kind::REAL, vec![]), ("y", state, vec![n]), ("p", Kind::VECTOR, vec![k])];
         let closure = self.closure(span, &inputs, |tracer, inputs| {
             let [t, y, p] = inputs else { unreachable!("three inputs were asked for") };
             let mut given = vec![t.clone(), y.clone()];
-            given.extend(packed.unpacked(p));
-            tracer.call_with(span, function, &given)
+            packed.within((tracer, span), p, |tracer, rest| {
+                given.extend(rest);
+                tracer.call_with(span, function, &given)
+            })
         })?;
         let y0 = Val { kind: Kind::VECTOR, ..y0.promoted() };
         let ts = Val { kind: Kind::VECTOR, ..ts.promoted() };
@@ -273,14 +292,16 @@ impl<'a> Tracer<'a> {
             tolerance = Some(rest.remove(0));
             rest.drain(..2);
         }
-        let packed = Packed::new(rest);
+        let packed = Packed::new(rest, self.on(span)?);
         let inputs =
             [("x", Kind::REAL, vec![]), ("xc", Kind::REAL, vec![]), ("p", Kind::VECTOR, vec![packed.theta.len()])];
         let closure = self.closure(span, &inputs, |tracer, inputs| {
             let [x, xc, p] = inputs else { unreachable!("three inputs were asked for") };
             let mut given = vec![x.clone(), xc.clone()];
-            given.extend(packed.unpacked(p));
-            tracer.call_with(span, &function, &given)
+            packed.within((tracer, span), p, |tracer, rest| {
+                given.extend(rest);
+                tracer.call_with(span, &function, &given)
+            })
         })?;
         let tolerance = tolerance.unwrap_or_else(|| Val::real(f64::EPSILON.sqrt()));
         let ends = values.iter().map(Val::promoted);
@@ -319,14 +340,16 @@ impl<'a> Tracer<'a> {
             let args = rest.split_off(3);
             control = std::mem::replace(&mut rest, args);
         }
-        let packed = Packed::new(rest);
+        let packed = Packed::new(rest, self.on(span)?);
         let n = guess.len();
         let inputs = [("y", Kind::VECTOR, vec![n]), ("p", Kind::VECTOR, vec![packed.theta.len()])];
         let closure = self.closure(span, &inputs, |tracer, inputs| {
             let [y, p] = inputs else { unreachable!("two inputs were asked for") };
             let mut given = vec![y.clone()];
-            given.extend(packed.unpacked(p));
-            tracer.call_with(span, &function, &given)
+            packed.within((tracer, span), p, |tracer, rest| {
+                given.extend(rest);
+                tracer.call_with(span, &function, &given)
+            })
         })?;
         let called = if newton { "solve_newton_tol" } else { "solve_powell_tol" };
         let mut args = vec![guess.promoted()];

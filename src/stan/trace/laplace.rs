@@ -73,11 +73,11 @@ impl Tracer<'_> {
             _ => return wrong(span, format!("`{name}`: the covariance has no whole number of blocks of this size")),
         };
         let control = self.laplace_control(span, name, rest.get(3), n)?;
-        let packed = Packed::new(given);
+        let packed = Packed::new(given, self.on(span)?);
         let inputs = [("y", Kind::VECTOR, vec![n]), ("p", Kind::VECTOR, vec![packed.theta.len()])];
         let closure = self.closure(span, &inputs, |tracer, inputs| {
             let [theta, p] = inputs else { unreachable!("two inputs were asked for") };
-            tracer.log_likelihood(span, &likelihood, theta, packed.unpacked(p))
+            packed.within((tracer, span), p, |tracer, rest| tracer.log_likelihood(span, &likelihood, theta, rest))
         })?;
         let guess = control.guess.unwrap_or_else(|| constant(Kind::VECTOR, vec![n], 0.0));
         let mut args = vec![guess.promoted(), packed.theta.promoted(), covariance.promoted()];
