@@ -115,7 +115,7 @@ impl Tracer<'_> {
     pub(super) fn demand_lower_triangular(&mut self, span: Span, x: &Val, message: &str) -> Result<()> {
         let (rows, cols) = (x.shape[0], x.shape[1]);
         let above = (0..rows).flat_map(|i| (i + 1..cols).map(move |j| i * cols + j)).collect();
-        self.demand_within(span, &elements(x, above), (0.0, 0.0), message)
+        self.demand_within(span, &elements(x, above), 0.0, &Val::real(0.0), message)
     }
 
     /// Demands that a square matrix is symmetric but for rounding.
@@ -140,18 +140,24 @@ impl Tracer<'_> {
 
     /// Demands that some numbers are a number but for rounding.
     fn demand_near(&mut self, span: Span, x: &Val, wanted: f64, message: &str) -> Result<()> {
-        self.demand_within(span, x, (wanted, TOLERANCE), message)
+        // Of what lanes compute it depends on the precision of the run.
+        let tolerance = if x.is_known() {
+            Val::real(TOLERANCE)
+        } else {
+            self.node(span, Op::Call("constraint_tolerance".into(), vec![]), &[], Kind::REAL, vec![])?
+        };
+        self.demand_within(span, x, wanted, &tolerance, message)
     }
 
     /// Demands that some numbers are a number, but for so much.
-    fn demand_within(&mut self, span: Span, x: &Val, (wanted, off_by): (f64, f64), message: &str) -> Result<()> {
+    fn demand_within(&mut self, span: Span, x: &Val, wanted: f64, off_by: &Val, message: &str) -> Result<()> {
         if x.len() == 0 {
             return Ok(());
         }
         let off = self.infix(span, "-", x, &Val::real(wanted))?;
         let off = self.elementwise(span, "abs", &[off])?;
         let most = if off.is_scalar() { off } else { self.library(span, "max", &[off])? };
-        let near = self.apply(span, Op::Compare("<="), &[most, Val::real(off_by)], Kind::INT, vec![])?;
+        let near = self.apply(span, Op::Compare("<="), &[most, off_by.clone()], Kind::INT, vec![])?;
         self.check(span, &near, message)
     }
 }
