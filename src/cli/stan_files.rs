@@ -12,9 +12,8 @@ use crate::program::io::{ArrayType, NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
 use crate::report::{Checks, DataSetsSummary, SamplerStatistics, SetsOfChains, StanSummary, StoredChains, Summary};
 
-use crate::store::DATA_SET;
-use crate::store::UnpackedStore;
 use crate::store::read::is_store;
+use crate::store::{DATA_SET, UnpackedStore};
 use crate::types::DType;
 
 use super::args::{DiagnoseArgs, SummaryArgs};

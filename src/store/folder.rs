@@ -74,6 +74,21 @@ pub struct RunStore {
     _locks: Vec<File>,
 }
 
+/// The file of a lock of a store.
+fn lock_file(root: &Path, name: &str) -> PathBuf {
+    root.join("_autobatch/lock").join(name)
+}
+
+fn open_lock(path: &Path) -> Result<File, Error> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let opened = made.and_then(|()| File::options().create(true).truncate(false).write(true).open(path));
+    opened.map_err(|error| not_locked(path, &error))
+}
+
+fn not_locked(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot lock {}: {error}", path.display()))
+}
+
 impl RunStore {
     /// Makes the folder of a run, with files that the plan names: they are the programs and the data.
     ///
@@ -97,11 +112,9 @@ impl RunStore {
 
     /// Waits until nobody else makes this store: files of two runs must not come into one folder.
     fn lock_making(root: &Path) -> Result<File, Error> {
-        let path = root.join("_autobatch/lock/making");
-        let io = |error: std::io::Error| Error::new(ErrorKind::Io, format!("cannot lock {}: {error}", path.display()));
-        fs::create_dir_all(path.parent().expect("it is in a folder")).map_err(io)?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io)?;
-        file.lock().map_err(io)?;
+        let path = lock_file(root, "making");
+        let file = open_lock(&path)?;
+        file.lock().map_err(|error| not_locked(&path, &error))?;
         Ok(file)
     }
 
@@ -181,17 +194,15 @@ impl RunStore {
     }
 
     fn lock(&self, block: usize) -> Result<File, Error> {
-        let path = self.root.join(format!("_autobatch/lock/{block}"));
-        let io = |error: std::io::Error| Error::new(ErrorKind::Io, format!("cannot lock {}: {error}", path.display()));
-        fs::create_dir_all(path.parent().expect("it is in a folder")).map_err(io)?;
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(io)?;
+        let path = lock_file(&self.root, &block.to_string());
+        let file = open_lock(&path)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another process writes to {}: two cannot", self.root.display());
                 Err(Error::new(ErrorKind::Io, message))
             }
-            Err(TryLockError::Error(error)) => Err(io(error)),
+            Err(TryLockError::Error(error)) => Err(not_locked(&path, &error)),
         }
     }
 

@@ -141,8 +141,8 @@ impl Together {
 }
 
 /// By operation the part that has it. `takes` says of an operation whether it is done together, which needs nothing that is
-/// known after that only, and adds to these. What needs those follows, and what has an effect, or may trap, once such a thing follows: what lanes say,
-/// and where they trap, keeps its order.
+/// known after that only, and adds to these. What needs those follows, and what has an effect, or may trap, once such a
+/// thing follows: what lanes say, and where they trap, keeps its order.
 fn parts(
     block: &Block<Terminator>,
     mut takes: impl FnMut(usize, &OpKind, &mut HashSet<ValueId>) -> bool,

@@ -400,3 +400,63 @@ impl Tracer<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+
+    use super::STOPPING;
+    use crate::check::StdLibrary;
+
+    /// The names that a text calls.
+    fn called(text: &str) -> BTreeSet<&str> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        text.match_indices('(').filter_map(|(at, _)| text[..at].rsplit(|c| !is_name(c)).next()).collect()
+    }
+
+    #[test]
+    fn all_of_the_library_that_stops_lanes_is_known() {
+        // Not of the samplers, which ship beside it.
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/std");
+        let is_of_library = |path: &&str| folder.join(path).is_file();
+        let mut functions: BTreeMap<&str, (bool, BTreeSet<&str>)> = BTreeMap::new();
+        for path in StdLibrary::paths().filter(is_of_library) {
+            let text = StdLibrary::text(path).expect("a module of the library");
+            for item in text.split("\n}\n") {
+                let Some(head) = item.lines().find(|line| line.starts_with("fn ") || line.starts_with("pub fn "))
+                else {
+                    continue;
+                };
+                let name = head.trim_start_matches("pub ").trim_start_matches("fn ");
+                let name = name.split(['[', '(']).next().expect("there is one");
+                let (public, calls) = functions.entry(name).or_default();
+                *public |= head.starts_with("pub ");
+                calls.extend(called(item));
+            }
+        }
+        let mut stopping = BTreeSet::from(["assert"]);
+        loop {
+            let calls = |(name, (_, calls)): (&&'static str, &(bool, BTreeSet<&str>))| {
+                (!stopping.contains(name) && !calls.is_disjoint(&stopping)).then_some(*name)
+            };
+            let more: Vec<&str> = functions.iter().filter_map(calls).collect();
+            if more.is_empty() {
+                break;
+            }
+            stopping.extend(more);
+        }
+        // Generators are told by their names. Of the others some give starting points, which stand under no condition, and
+        // programs of Stan have some by other names.
+        let others = [
+            "corr_matrix_unconstrain",
+            "cov_matrix_unconstrain",
+            "eigendecompose_sym",
+            "eigenvalues_sym",
+            "eigenvectors_sym",
+        ];
+        let public = |name: &&str| functions.get(name).is_some_and(|(public, _)| *public) && !name.ends_with("_rng");
+        let found: Vec<&str> = stopping.iter().copied().filter(public).filter(|name| !others.contains(name)).collect();
+        assert_eq!(found, STOPPING);
+    }
+}

@@ -62,10 +62,12 @@ fn must(demand: Demand, at: usize, args: &[Val]) -> Option<String> {
 
 /// Where the number at a place of a value is, as Stan's checks write it.
 pub(super) fn place_of(value: &Val, at: usize) -> String {
-    let mut rest = at;
-    let mut axes: Vec<usize> = value.shape.iter().rev().map(|extent| (rest % extent + 1, rest /= extent).0).collect();
-    axes.reverse();
-    let (arrays, of_element) = axes.split_at(value.kind.arrays);
+    let mut indices = value.shape.clone();
+    indices.iter_mut().rev().fold(at, |rest, index| {
+        let extent = std::mem::replace(index, rest % *index + 1);
+        rest / extent
+    });
+    let (arrays, of_element) = indices.split_at(value.kind.arrays);
     let mut place: String = arrays.iter().map(|i| format!("[{i}]")).collect();
     match of_element {
         [i, j] => place += &format!("[row={i}, col={j}]"),

@@ -339,12 +339,12 @@ impl Compiler {
     /// How long it will take to compile a text, by what [`remember`](Self::remember) has kept of this compiler.
     pub(super) fn estimate(&self, text: &str) -> Duration {
         let cache = self.open_cache().ok().flatten();
-        Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * longest(text) as f64)
+        Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * self.measured(text) as f64)
     }
 
     /// The bytes that a text takes a compiler's time for: of the longest of its parts.
     pub(super) fn measured(&self, text: &str) -> usize {
-        longest(text)
+        parts(text).iter().map(String::len).max().unwrap_or(text.len())
     }
 
     /// Keeps how long a text took with so many [`measured`](Self::measured) bytes, beside the compiled code. What was
@@ -588,11 +588,6 @@ fn parts(text: &str) -> Vec<String> {
         shortest.push_str(&text[start..end]);
     }
     parts
-}
-
-/// The bytes of the longest of what is compiled apart.
-fn longest(text: &str) -> usize {
-    parts(text).iter().map(String::len).max().unwrap_or(text.len())
 }
 
 /// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes
