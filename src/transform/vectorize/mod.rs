@@ -123,8 +123,6 @@ impl Obstacle {
 
 /// Most instructions of an element with what it calls: the time that is taken grows faster than they do.
 const MOST_INSTS: usize = 2_000;
-/// Most values of an index: what is computed of the index alone is known as so many numbers.
-const MOST_INDICES: i64 = 1 << 17;
 /// Most elements of a whole array that anybody should want in one lane.
 pub const MOST_ELEMENTS: usize = 1 << 24;
 
@@ -166,12 +164,8 @@ fn whole_array(program: &mut Program, request: &ComprehensionRequest, way: Way) 
         return Err(Obstacle::new(reason, &request.loc));
     }
     let most = way.options.most_elements;
-    if request
-        .bounds
-        .iter()
-        .any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > MOST_INDICES.min(most as i64)))
-    {
-        return Err(too_many(most.min(MOST_INDICES as usize), &request.loc));
+    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > most as i64)) {
+        return Err(too_many(most, &request.loc));
     }
     let mut ready = prepare(
         program,

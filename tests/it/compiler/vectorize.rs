@@ -86,6 +86,8 @@ fn nothing_else_warns() {
         "fn f(x: real[3]) -> real { sum(exp(x[i]) for i in 0..3) } pub fn main(x: real[3]) -> real[3, 3] { hessian(f)(x) }",
         "fn f(x: real[3]) -> real { let mut s = 0.0; for i in 0..3 { s = s * x[i] + 1.0; } s }
          pub fn main(x: real[3]) -> real[3, 3] { hessian(f)(x) }",
+        // As many elements as there is room for.
+        "pub fn main(x: real[3]) -> real { sum(square(x[i % 3] - real(i)) for i in 0..300000) }",
         // Without an element there is nothing to vectorise.
         "pub fn main(x: real[3]) -> real { sum(x[i] for i in 2..2) }",
         // A number of elements that is not known is a loop by its nature.
