@@ -1,5 +1,6 @@
 //! `autobatch log-prob`: the log density of a model and its gradient at points that are given.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -90,10 +91,10 @@ fn read_points(text: &str) -> Result<Array, Error> {
         data = Data::Json(points.clone());
     }
     // One point may be a list of its numbers.
-    if let Data::Json(Value::Array(numbers)) = &data
+    if let Some(Value::Array(numbers)) = data.as_json().map(Cow::into_owned)
         && numbers.first().is_some_and(|first| !first.is_array())
     {
-        data = Data::Json(Value::Array(vec![Value::Array(numbers.clone())]));
+        data = Data::Json(Value::Array(vec![Value::Array(numbers)]));
     }
     Ok(data.to_array("--points", ArrayType { dtype: DType::Real, rank: 2 })?)
 }

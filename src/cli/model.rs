@@ -113,7 +113,7 @@ impl<'a> Model<'a> {
             let mut data = StanModel::read_data(args.data.as_deref())?;
             for text in &args.shared {
                 let (name, value) = read_argument(text)?;
-                StanModel::add_data(&mut data, name, &value)?;
+                data.insert(name, (&value).into());
             }
             let with = (&args.includes.include_path[..], seed);
             let model = match own {

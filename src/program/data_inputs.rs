@@ -20,8 +20,9 @@ impl Inputs {
         let Some(port) = signature.ports.iter().find(|p| p.name == name) else {
             return self.add_parts(signature, name, data, shared);
         };
-        if let (Data::Json(serde_json::Value::Array(lanes)), false) = (data, shared)
+        if !shared
             && port.extents.iter().any(|d| signature.bounded(d).is_some())
+            && let Some(serde_json::Value::Array(lanes)) = data.as_json().as_deref()
         {
             let given = ragged_lanes(signature, port, lanes)?;
             return self.insert(name, given);

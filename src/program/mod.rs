@@ -64,7 +64,7 @@ use ragged::BoundedAxes;
 pub use results::{Engine, Results};
 #[doc(hidden)]
 pub use results::{budget, memory_limit, refuse, refuse_kept};
-pub use stan::{StanFunction, StanModel, StanSets, Taken, Terms};
+pub use stan::{StanData, StanFunction, StanModel, StanSets, Taken, Terms};
 pub(crate) use stan::{StanOrigin, TRANSLATED};
 pub use views::Arrays;
 

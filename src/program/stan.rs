@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
-use serde_json::{Map, Value};
 
-use super::io::{Data, JsonArray, NamedValues, parse_json};
+use super::io::{NamedValues, parse_data};
 use super::{Error, ErrorKind, Inputs, MadeModule, Options, Program, text_of};
 use crate::base::{Diagnostic, FileId, Provenance, SourceMap, Span};
 use crate::program::Engine;
@@ -16,8 +15,8 @@ use crate::stan::check::{Checked, check};
 use crate::stan::syntax::{IncludeFolders, ast, parse};
 use crate::stan::{self, HostFunctions, Output, Translation};
 
-pub use crate::stan::{Taken, Terms};
-use crate::types::{Array, ComplexPart, Type};
+pub use crate::stan::{StanData, Taken, Terms};
+use crate::types::{Array, ComplexPart, Datum, Document, Type};
 
 /// What the translated text is called.
 pub(crate) const TRANSLATED: &str = "<model>";
@@ -53,9 +52,9 @@ pub(crate) struct StanOrigin {
     sources: SourceMap,
     program: ast::Program,
     checked: Checked,
-    data: Map<String, Value>,
+    data: StanData,
     /// What each data set has of its own, with an axis over them, where there are many.
-    lane_data: Map<String, Value>,
+    lane_data: StanData,
     /// Of what the program draws of its data.
     seed: u64,
 }
@@ -65,13 +64,13 @@ impl StanModel {
     ///
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Input`] when it is no object of JSON.
-    pub fn read_data(path: Option<&Path>) -> Result<Map<String, Value>, Error> {
-        let Some(path) = path else { return Ok(Map::new()) };
+    pub fn read_data(path: Option<&Path>) -> Result<StanData, Error> {
+        let Some(path) = path else { return Ok(StanData::default()) };
         let name = path.display().to_string();
         let ends = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
         if ends("npz") {
             let values = NamedValues::read(path)?;
-            return values.iter().map(|(name, data)| Ok((name.to_owned(), of_json(data)?))).collect();
+            return Ok(values.iter().map(|(name, data)| (name.to_owned(), data.into())).collect());
         }
         if ends("R") {
             let message = format!(
@@ -82,19 +81,12 @@ impl StanModel {
         }
         let text =
             std::fs::read_to_string(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot read {name}: {e}")))?;
-        match parse_json(&text, &name)? {
-            Value::Object(map) => Ok(map),
-            _ => Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON"))),
+        match parse_data(&text, &name)? {
+            Document::Object(object) => Ok(object.into_iter().collect()),
+            Document::Other(_) => {
+                Err(Error::new(ErrorKind::Input, format!("{name}: data of a Stan program are one object of JSON")))
+            }
         }
-    }
-
-    /// Adds a value to data, or puts it in the place of another of its name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Input`] for an array that JSON cannot hold.
-    pub fn add_data(all: &mut Map<String, Value>, name: String, data: &Data) -> Result<(), Error> {
-        all.insert(name, of_json(data)?);
-        Ok(())
     }
 
     /// Reads a Stan program and translates it with its data, an object of JSON. A sampler's density, `lp__` in Stan's
@@ -103,7 +95,7 @@ impl StanModel {
     /// # Errors
     /// [`ErrorKind::Io`] when it cannot be read, [`ErrorKind::Program`] with all diagnostics for a program that is none,
     /// for data that it does not accept, and for what is not supported yet.
-    pub fn load(path: &Path, data: &Map<String, Value>, terms: Terms) -> Result<StanModel, Error> {
+    pub fn load(path: &Path, data: impl Into<StanData>, terms: Terms) -> Result<StanModel, Error> {
         Self::load_with(path, data, terms, (&[], 0))
     }
 
@@ -114,7 +106,7 @@ impl StanModel {
     /// As [`load`](Self::load).
     pub fn load_with(
         path: &Path,
-        data: &Map<String, Value>,
+        data: impl Into<StanData>,
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
@@ -129,11 +121,11 @@ impl StanModel {
     pub fn of_text(
         name: &str,
         text: &str,
-        data: &Map<String, Value>,
+        data: impl Into<StanData>,
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanModel, Error> {
-        Ok(Self::of_sets(name, text, (data, Map::new()), terms, (include, seed))?.0)
+        Ok(Self::of_sets(name, text, (data.into(), StanData::default()), terms, (include, seed))?.0)
     }
 
     /// A program that serves many data sets, read from a file: each has its own of some values, with an axis over the data
@@ -146,7 +138,7 @@ impl StanModel {
     /// is decided by data.
     pub fn load_sets(
         path: &Path,
-        (data, own): (&Map<String, Value>, &NamedValues),
+        (data, own): (&StanData, &NamedValues),
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<StanSets, Error> {
@@ -161,21 +153,20 @@ impl StanModel {
     pub fn of_text_sets(
         name: &str,
         text: &str,
-        (data, own): (&Map<String, Value>, &NamedValues),
+        (data, own): (&StanData, &NamedValues),
         terms: Terms,
         with: (&[PathBuf], u64),
     ) -> Result<StanSets, Error> {
-        let lane_data: Map<String, Value> =
-            own.iter().map(|(name, data)| Ok((name.to_owned(), of_json(data)?))).collect::<Result<_, Error>>()?;
+        let lane_data: StanData = own.iter().map(|(name, data)| (name.to_owned(), data.into())).collect();
         let count = sets_of(&lane_data, own.origin())?.len();
-        let (model, own) = Self::of_sets(name, text, (data, lane_data), terms, with)?;
+        let (model, own) = Self::of_sets(name, text, (data.clone(), lane_data), terms, with)?;
         Ok(StanSets { model, count, own })
     }
 
     fn of_sets(
         name: &str,
         text: &str,
-        (data, lane_data): (&Map<String, Value>, Map<String, Value>),
+        (data, lane_data): (StanData, StanData),
         terms: Terms,
         (include, seed): (&[PathBuf], u64),
     ) -> Result<(StanModel, IndexMap<String, Array>), Error> {
@@ -193,21 +184,23 @@ impl StanModel {
             return Err(Error::from_diagnostics(diagnostics, sources));
         }
         let sets = if lane_data.is_empty() { vec![] } else { sets_of(&lane_data, &name)? };
-        let mut all = sets.iter().map(|set| {
+        let mut all = sets.into_iter().map(|set| {
             let mut all = data.clone();
-            all.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
+            set.into_iter().for_each(|(name, value)| all.insert(name, value));
             all
         });
-        let data = &all.next().unwrap_or_else(|| data.clone());
-        let all: Vec<_> = all.collect();
-        let translate = |data: &Map<String, Value>, set: usize| {
+        let first = all.next();
+        let many = first.is_some();
+        let all: Vec<StanData> = all.collect();
+        let data = first.unwrap_or(data);
+        let translate = |data: &StanData, set: usize| {
             let host = Host::new(seed.wrapping_add(set as u64));
-            stan::translate(&program, &checked, data, terms, &mut Host { of_many: !sets.is_empty(), ..host })
+            stan::translate(&program, &checked, data, terms, &mut Host { of_many: many, ..host })
         };
         let of_set = |set: usize, told: &str| {
             Error::new(ErrorKind::Input, format!("{name}: the data set {set}, counted from 0, {told}"))
         };
-        match translate(data, 0) {
+        match translate(&data, 0) {
             Ok(mut translation) => {
                 let others: Result<Vec<_>, _> = (all.par_iter().enumerate())
                     .map(|(i, data)| {
@@ -219,7 +212,7 @@ impl StanModel {
                 })?;
                 let (text, places) = stan::placed(&translation.text, &translation.lines, &sources, START);
                 translation.text = text;
-                let (places, data) = (Arc::new(places), data.clone());
+                let places = Arc::new(places);
                 let origin =
                     Arc::new(StanOrigin { translation, places, sources, program, checked, data, lane_data, seed });
                 Ok((StanModel { name, warnings: diagnostics, origin }, own))
@@ -251,18 +244,18 @@ impl StanModel {
     }
 
     /// Its data, an object of JSON.
-    pub fn data(&self) -> &Map<String, Value> {
+    pub fn data(&self) -> &StanData {
         &self.origin.data
     }
 
     /// What each data set has of its own, with an axis over the data sets before its own; nothing where there is one.
-    pub fn lane_data(&self) -> &Map<String, Value> {
+    pub fn lane_data(&self) -> &StanData {
         &self.origin.lane_data
     }
 
     /// Whether the data have a value of this name.
     pub fn is_given(&self, name: &str) -> bool {
-        self.origin.data.contains_key(name)
+        self.origin.data.get(name).is_some()
     }
 
     /// That program, compiled.
@@ -430,39 +423,29 @@ impl StanFunction {
 }
 
 /// The data of each data set, of values with an axis over them.
-fn sets_of(own: &Map<String, Value>, origin: &str) -> Result<Vec<Map<String, Value>>, Error> {
-    let mut sets: Vec<Map<String, Value>> = Vec::new();
+fn sets_of(own: &StanData, origin: &str) -> Result<Vec<Vec<(String, Datum)>>, Error> {
+    let mut sets: Vec<Vec<(String, Datum)>> = Vec::new();
     let mut first: Option<(&str, usize)> = None;
-    for (name, value) in own {
+    for (name, value) in own.iter() {
         let refused = |why: String| Err(Error::new(ErrorKind::Input, format!("{origin}: `{name}` {why}")));
-        let Value::Array(rows) = value else {
+        let Some(rows) = value.rows() else {
             return refused("has no axis over the data sets".to_owned());
         };
         match first {
             None => {
                 first = Some((name, rows.len()));
-                sets.resize_with(rows.len(), Map::new);
+                sets.resize_with(rows.len(), Vec::new);
             }
             Some((other, count)) if count != rows.len() => {
                 return refused(format!("is of {} data sets, `{other}` of {count}", rows.len()));
             }
             Some(_) => {}
         }
-        sets.iter_mut().zip(rows).for_each(|(set, row)| drop(set.insert(name.clone(), row.clone())));
+        sets.iter_mut().zip(rows).for_each(|(set, row)| set.push((name.to_owned(), row)));
     }
     match sets.is_empty() {
         true => Err(Error::new(ErrorKind::Input, format!("{origin}: there is no data set"))),
         false => Ok(sets),
-    }
-}
-
-/// A value of data as JSON has it.
-fn of_json(data: &Data) -> Result<Value, Error> {
-    match data {
-        Data::Json(value) => Ok(value.clone()),
-        Data::Array(array) => {
-            serde_json::to_value(JsonArray(array)).map_err(|e| Error::new(ErrorKind::Input, e.to_string()))
-        }
     }
 }
 

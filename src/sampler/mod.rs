@@ -16,7 +16,9 @@ use crate::mcmc::inits::starts;
 use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::sampling::{DataSets, Job, ModelSource, Observer, SamplerSettings, Sampling};
 use crate::program::io::{Data, NamedValues};
-use crate::program::{Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanModel, StanSets, Terms};
+use crate::program::{
+    Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanData, StanModel, StanSets, Terms,
+};
 use crate::types::Array;
 
 pub use crate::mcmc::sampling::{
@@ -406,13 +408,13 @@ impl Sampler {
     }
 
     /// The data of a Stan program.
-    fn stan_data(&self) -> Result<serde_json::Map<String, serde_json::Value>, Error> {
+    fn stan_data(&self) -> Result<StanData, Error> {
         let mut all = StanModel::read_data(self.data_file.as_deref())?;
         for (name, value) in self.values.iter().flat_map(NamedValues::iter) {
-            StanModel::add_data(&mut all, name.to_owned(), value)?;
+            all.insert(name.to_owned(), value.into());
         }
         for (name, value) in &self.data {
-            StanModel::add_data(&mut all, name.clone(), &Data::Array(value.clone()))?;
+            all.insert(name.clone(), value.into());
         }
         Ok(all)
     }

@@ -1,19 +1,70 @@
 //! The data of a Stan program: a JSON object, its values by the names and types that the program declares (CmdStan's
 //! guide, "JSON format for CmdStan").
 
+use indexmap::IndexMap;
+use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::value::{Base, Kind};
-use crate::types::Array;
+use crate::types::{Array, ArrayData, Datum};
 
-/// The data as they were read: one object.
-pub type Given = Map<String, Value>;
+/// The data of a Stan program, by their names. Copies share arrays.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StanData {
+    values: IndexMap<String, Datum>,
+}
+
+impl StanData {
+    /// The value of this name, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Datum> {
+        self.values.get(name)
+    }
+
+    /// Every name with its value, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Datum)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Adds a value, or puts it in the place of another of its name.
+    pub fn insert(&mut self, name: String, value: Datum) {
+        self.values.insert(name, value);
+    }
+}
+
+impl Serialize for StanData {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(&self.values)
+    }
+}
+
+impl FromIterator<(String, Datum)> for StanData {
+    fn from_iter<I: IntoIterator<Item = (String, Datum)>>(values: I) -> Self {
+        Self { values: values.into_iter().collect() }
+    }
+}
+
+impl From<&StanData> for StanData {
+    fn from(data: &StanData) -> Self {
+        data.clone()
+    }
+}
+
+impl From<&Map<String, Value>> for StanData {
+    fn from(object: &Map<String, Value>) -> Self {
+        object.iter().map(|(name, value)| (name.clone(), value.into())).collect()
+    }
+}
 
 /// The value of a variable, in row-major order; of complex numbers, which are pairs, with an axis of two behind its own.
 ///
 /// # Errors
 /// Where it is missing, or has another type or size than the program declares: in the words of both.
-pub(super) fn read(given: &Given, name: &str, kind: Kind, shape: &[usize]) -> Result<Array, String> {
+pub(super) fn read(given: &StanData, name: &str, kind: Kind, shape: &[usize]) -> Result<Array, String> {
     let size = |shape: &[usize]| shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let ty = if shape.is_empty() { kind.shown() } else { format!("{} of size {}", kind.shown(), size(shape)) };
     let elements = shape.iter().product::<usize>();
@@ -23,6 +74,12 @@ pub(super) fn read(given: &Given, name: &str, kind: Kind, shape: &[usize]) -> Re
         }
         return Err(format!("the data lack `{name}`, {ty}"));
     };
+    if let Datum::Numbers(numbers) = value
+        && let Some(array) = fitting(numbers.array(), kind, shape)
+    {
+        return Ok(array);
+    }
+    let value = &value.to_value();
     // An empty list stands for any shape without elements.
     if elements == 0 && value.as_array().is_some_and(Vec::is_empty) {
         return Ok(empty(kind, shape));
@@ -34,6 +91,21 @@ pub(super) fn read(given: &Given, name: &str, kind: Kind, shape: &[usize]) -> Re
         Base::Int => Array::int(shape, reader.ints),
         _ => Array::real(shape, reader.reals),
     })
+}
+
+/// An array that has the type and the size that the program declares.
+fn fitting(array: &Array, kind: Kind, shape: &[usize]) -> Option<Array> {
+    if !array.shape.iter().copied().eq(extents(kind, shape)) {
+        return None;
+    }
+    match (&array.data, kind.is_int()) {
+        (ArrayData::Int(values), true) => values.iter().all(|i| i32::try_from(*i).is_ok()).then(|| array.clone()),
+        (ArrayData::Int(values), false) => {
+            Some(Array::real(array.shape.iter().copied(), values.iter().map(|i| *i as f64).collect()))
+        }
+        (ArrayData::Real(_), false) => Some(array.clone()),
+        _ => None,
+    }
 }
 
 fn extents(kind: Kind, shape: &[usize]) -> impl Iterator<Item = usize> {

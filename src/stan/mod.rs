@@ -23,7 +23,7 @@ mod trace;
 mod translate;
 mod value;
 
-pub use data::Given;
+pub use data::StanData;
 pub use origin::placed;
 pub use trace::{HostFunctions, Taken};
 pub use translate::{

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 
 use super::axes;
 use super::check::Checked;
-use super::data::Given;
+use super::data::StanData;
 use super::emit::{Emitter, Line, WORDS, simplified};
 use super::syntax::ast::{Block, Program, Stmt};
 use super::trace::{Declared, HostFunctions, Problem, Tracer};
@@ -85,7 +85,7 @@ pub struct Translation {
 pub fn translate(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<Translation, Box<Diagnostic>> {
@@ -109,7 +109,7 @@ pub struct Explained {
 pub fn explain(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     point: &[f64],
     host: &mut (dyn HostFunctions + Send),
 ) -> Option<Explained> {
@@ -156,13 +156,13 @@ fn stmts(block: &Option<Block>) -> &[Stmt] {
 type Traced<T> = Result<T, Box<Problem>>;
 
 /// Runs what comes before the parameters, and reads them.
-fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<(usize, Vec<Val>)> {
+fn prepare(tracer: &mut Tracer<'_>, program: &Program, data: &StanData) -> Traced<(usize, Vec<Val>)> {
     known(tracer, program, data)?;
     tracer.read_parameters(stmts(&program.parameters))
 }
 
 /// Runs what comes before the parameters.
-fn known(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<()> {
+fn known(tracer: &mut Tracer<'_>, program: &Program, data: &StanData) -> Traced<()> {
     tracer.read_data(stmts(&program.data), data)?;
     tracer.in_density = false;
     tracer.before_lanes = true;
@@ -176,7 +176,7 @@ fn known(tracer: &mut Tracer<'_>, program: &Program, data: &Given) -> Traced<()>
 fn run(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<Translation> {
@@ -227,7 +227,7 @@ type Written = (Vec<Line>, IndexMap<String, Array>);
 fn density(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<(Written, usize, Vec<String>)> {
@@ -289,7 +289,7 @@ pub(super) fn used_by<'l>(
 fn parameters(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<(Written, Vec<Output>)> {
     let mut tracer = Tracer::new(program, checked, host);

@@ -2,9 +2,11 @@
 
 mod array;
 mod complex;
+mod datum;
 
 pub use array::{Array, ArrayData, Precision, Scalar};
 pub use complex::ComplexPart;
+pub use datum::{Datum, Document, JsonArray, Numbers};
 
 use std::fmt;
 

@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
 
 use super::data_sets::DataSets;
 use super::method::Method;
 use super::settings::{CHECKPOINT_EVERY, Number};
 use super::{Job, Metric, ModelSource, SamplerSettings, Sampling};
 use crate::base::SourceMap;
-use crate::program::io::{NamedValues, npz_bytes};
+use crate::program::io::{Data, NamedValues, npz_bytes};
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, StanModel, Terms};
 use crate::store::{BLOCK, RunPlan, StoredSetting};
 use crate::types::{Array, Precision, Scalar};
@@ -357,20 +356,12 @@ impl PlannedJob {
     }
 
     fn observed_of_all(&self) -> IndexMap<String, Array> {
-        let of_json = |(name, value): (&String, &Value)| {
-            let data = crate::program::io::Data::Json(value.clone());
-            Some((name.clone(), data.to_array(name, data.guess_type()).ok()?))
-        };
+        let guessed = |name: &str, data: &Data| Some((name.to_owned(), data.to_array(name, data.guess_type()).ok()?));
         match (&self.stan, &self.data) {
             (Some(model), _) => {
-                let all: &Map<String, Value> = model.data();
-                all.iter().filter_map(of_json).collect()
+                model.data().iter().filter_map(|(name, datum)| guessed(name, &datum.clone().into())).collect()
             }
-            (None, Some(data)) => {
-                let all = data.iter();
-                all.filter_map(|(name, data)| Some((name.to_owned(), data.to_array(name, data.guess_type()).ok()?)))
-                    .collect()
-            }
+            (None, Some(data)) => data.iter().filter_map(|(name, data)| guessed(name, data)).collect(),
             (None, None) => IndexMap::new(),
         }
     }

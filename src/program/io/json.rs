@@ -1,82 +1,30 @@
 //! Arrays as nested JSON lists, row-major, with Stan's spellings of numbers that JSON lacks.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeSeq, Serializer};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::{ArrayType, IoError};
-use crate::types::{Array, ArrayData, DType, Scalar, Shape};
+pub use crate::types::JsonArray;
+use crate::types::{Array, ArrayData, DType, Document, Shape};
 
 /// Parses JSON in which bare `NaN`, `Infinity` and `Inf` (with or without a minus sign) may stand for numbers, as
 /// Stan, Python and R write them; they become strings. `origin` names the text in errors.
 pub fn parse_json(text: &str, origin: &str) -> Result<Value, IoError> {
+    parse_data(text, origin).map(Document::into_value)
+}
+
+/// The same of data, whose lists of numbers may be long.
+pub fn parse_data(text: &str, origin: &str) -> Result<Document, IoError> {
     serde_json::from_str(&quote_non_finite(text))
-        .map(|Unique(value)| value)
         .map_err(|error| IoError::Syntax { origin: origin.to_owned(), message: error.to_string() })
 }
 
-/// A value whose objects have each key once: of two values under one name it cannot be told which is meant.
-struct Unique(Value);
-
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UniqueKeys).map(Unique)
-    }
-}
-
-struct UniqueKeys;
-
-impl<'de> Visitor<'de> for UniqueKeys {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Unique(element)) = elements.next_element()? {
-            list.push(element);
-        }
-        Ok(Value::Array(list))
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if object.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
-            }
-            let Unique(value) = entries.next_value()?;
-            object.insert(key, value);
-        }
-        Ok(Value::Object(object))
-    }
-}
-
 /// Puts quotes around bare tokens of numbers that are not finite, outside of strings.
-fn quote_non_finite(text: &str) -> String {
+fn quote_non_finite(text: &str) -> Cow<'_, str> {
+    if !text.contains(['N', 'I']) {
+        return Cow::Borrowed(text);
+    }
     // The longest first: `Inf` starts `Infinity`.
     const TOKENS: [&str; 5] = ["NaN", "-Infinity", "Infinity", "-Inf", "Inf"];
     let mut quoted = String::with_capacity(text.len());
@@ -97,7 +45,7 @@ fn quote_non_finite(text: &str) -> String {
         quoted.push_str(&rest[..taken]);
         rest = &rest[taken..];
     }
-    quoted
+    quoted.into()
 }
 
 /// The array that `value` stands for, as a value of the program's variable `name`.
@@ -246,43 +194,6 @@ fn described_number(number: &Number) -> String {
         format!("{number}, which does not fit into 64 bits")
     } else {
         format!("the real {number}")
-    }
-}
-
-/// An array as nested lists for any serde format; what is not finite becomes `"NaN"`, `"Inf"` or `"-Inf"`.
-#[derive(Clone, Copy, Debug)]
-pub struct JsonArray<'a>(pub &'a Array);
-
-impl Serialize for JsonArray<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Part { array: self.0, axis: 0, start: 0 }.serialize(serializer)
-    }
-}
-
-/// The elements that share their first `axis` indices.
-struct Part<'a> {
-    array: &'a Array,
-    axis: usize,
-    start: usize,
-}
-
-impl Serialize for Part<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some((extent, inner)) = self.array.shape[self.axis..].split_first() else {
-            return match self.array.get(self.start) {
-                Scalar::Bool(b) => serializer.serialize_bool(b),
-                Scalar::Int(i) => serializer.serialize_i64(i),
-                Scalar::Real(r) if r.is_finite() => serializer.serialize_f64(r),
-                Scalar::Real(r) if r.is_nan() => serializer.serialize_str("NaN"),
-                Scalar::Real(r) => serializer.serialize_str(if r > 0.0 { "Inf" } else { "-Inf" }),
-            };
-        };
-        let stride: usize = inner.iter().product();
-        let mut list = serializer.serialize_seq(Some(*extent))?;
-        for i in 0..*extent {
-            list.serialize_element(&Part { array: self.array, axis: self.axis + 1, start: self.start + i * stride })?;
-        }
-        list.end()
     }
 }
 

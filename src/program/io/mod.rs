@@ -13,7 +13,7 @@ mod values;
 
 pub use error::{FileAction, IoError};
 pub use file::{remove_partial_files, write_atomically};
-pub use json::{JsonArray, parse_json};
+pub use json::{JsonArray, parse_data, parse_json};
 pub use npy::{read_npy, write_npy};
 pub use npz::{npz_bytes, read_npz, write_npz};
 pub use rows::{NpyRows, write_npy_rows};

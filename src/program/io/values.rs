@@ -1,9 +1,10 @@
 //! Named values for a program's parameters, from files and from the command line, before their types are known.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -11,8 +12,8 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
 use super::json::array_from_json;
-use super::{IoError, JsonArray, file, parse_json, read_npy, read_npz, write_atomically, write_npz};
-use crate::types::{Array, ArrayData, ComplexPart, DType, Precision};
+use super::{IoError, JsonArray, file, parse_data, parse_json, read_npy, read_npz, write_atomically, write_npz};
+use crate::types::{Array, ArrayData, ComplexPart, DType, Datum, Document, Numbers, Precision};
 
 /// What a parameter wants of its value before dimensions are bound: `real[_, _]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,8 @@ impl fmt::Display for ArrayType {
 pub enum Data {
     /// From a text: lists and numbers.
     Json(Value),
+    /// From a text: a rectangular list of numbers.
+    Numbers(Arc<Numbers>),
     /// From NumPy, or made by the host.
     Array(Array),
 }
@@ -49,6 +52,9 @@ impl Data {
     pub fn to_array(&self, name: &str, expected: ArrayType) -> Result<Array, IoError> {
         match self {
             Data::Json(value) => array_from_json(name, value, expected),
+            // What does not fit is told by the elements as they were written.
+            Data::Numbers(numbers) => converted(name, numbers.array(), expected)
+                .or_else(|_| array_from_json(name, &numbers.to_value(), expected)),
             Data::Array(array) => converted(name, array, expected),
         }
     }
@@ -57,6 +63,7 @@ impl Data {
     fn of_pairs(&self, at: usize) -> Option<Data> {
         match self {
             Data::Json(value) => of_json_pairs(value, at).map(Data::Json),
+            Data::Numbers(numbers) => of_json_pairs(&numbers.to_value(), at).map(Data::Json),
             Data::Array(array) => match (array.shape.split_last(), array.as_real()) {
                 (Some((2, shape)), Some(values)) => {
                     let part = values.iter().skip(at).step_by(2).copied().collect();
@@ -73,16 +80,46 @@ impl Data {
         let rank = array.shape.len();
         match self {
             Data::Json(_) => array.shape.iter().position(|extent| *extent == 0).map_or(rank, |axis| axis + 1),
-            Data::Array(_) => rank,
+            Data::Array(_) | Data::Numbers(_) => rank,
         }
     }
 
     /// The value of type "whatever it is": the narrowest of bool, int and real that holds every element. For values
     /// that no parameter takes and for tools.
     pub fn guess_type(&self) -> ArrayType {
+        let of_array = |array: &Array| ArrayType { dtype: array.dtype(), rank: array.shape.len() };
         match self {
-            Data::Array(array) => ArrayType { dtype: array.dtype(), rank: array.shape.len() },
+            Data::Array(array) => of_array(array),
+            Data::Numbers(numbers) => of_array(numbers.array()),
             Data::Json(value) => guess_json_type(value),
+        }
+    }
+
+    /// What a text has to say, as JSON.
+    pub fn as_json(&self) -> Option<Cow<'_, Value>> {
+        match self {
+            Data::Json(value) => Some(Cow::Borrowed(value)),
+            Data::Numbers(numbers) => Some(Cow::Owned(numbers.to_value())),
+            Data::Array(_) => None,
+        }
+    }
+}
+
+impl From<&Data> for Datum {
+    fn from(data: &Data) -> Self {
+        match data {
+            Data::Json(value) => value.into(),
+            Data::Numbers(numbers) => Datum::Numbers(numbers.clone()),
+            Data::Array(array) => array.into(),
+        }
+    }
+}
+
+impl From<Datum> for Data {
+    fn from(datum: Datum) -> Self {
+        match datum {
+            Datum::Numbers(numbers) => Data::Numbers(numbers),
+            Datum::Json(value) => Data::Json(value),
         }
     }
 }
@@ -175,12 +212,12 @@ impl NamedValues {
                 let arrays = read_npz(path)?.into_iter();
                 Ok(Self { origin, values: arrays.map(|(name, array)| (name, Data::Array(array))).collect() })
             }
-            "json" => match parse_json(&file::read_text(path)?, &origin)? {
-                Value::Object(object) => {
-                    let values = object.into_iter().map(|(name, value)| (name, Data::Json(value))).collect();
+            "json" => match parse_data(&file::read_text(path)?, &origin)? {
+                Document::Object(object) => {
+                    let values = object.into_iter().map(|(name, value)| (name, value.into())).collect();
                     Ok(Self { origin, values })
                 }
-                _ => {
+                Document::Other(_) => {
                     Err(IoError::Malformed { origin, message: "expected an object with one key a variable".to_owned() })
                 }
             },
@@ -233,7 +270,7 @@ impl NamedValues {
             match data {
                 Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values)
                     .map_err(|message| IoError::Malformed { origin: self.origin.clone(), message })?,
-                Data::Array(_) => drop(values.insert(name.clone(), data.clone())),
+                Data::Numbers(_) | Data::Array(_) => drop(values.insert(name.clone(), data.clone())),
             }
         }
         Ok(Self { origin: self.origin.clone(), values })
@@ -314,7 +351,10 @@ pub fn read_argument(argument: &str) -> Result<(String, Data), IoError> {
         .ok_or_else(|| IoError::Argument { argument: argument.to_owned() })?;
     let data = match value.strip_prefix('@') {
         Some(path) => read_value(name, Path::new(path))?,
-        None => Data::Json(parse_json(value, &format!("the value of `{name}`"))?),
+        None => match parse_data(value, &format!("the value of `{name}`"))? {
+            Document::Other(value) => value.into(),
+            object => Data::Json(object.into_value()),
+        },
     };
     Ok((name.to_owned(), data))
 }
@@ -323,9 +363,9 @@ fn read_value(name: &str, path: &Path) -> Result<Data, IoError> {
     match extension(path).as_str() {
         "npy" => read_npy(path).map(Data::Array),
         "npz" => NamedValues::read(path)?.take_named_or_only(name),
-        "json" => match parse_json(&file::read_text(path)?, &file::shown(path))? {
-            Value::Object(_) => NamedValues::read(path)?.take_named_or_only(name),
-            value => Ok(Data::Json(value)),
+        "json" => match parse_data(&file::read_text(path)?, &file::shown(path))? {
+            Document::Object(_) => NamedValues::read(path)?.take_named_or_only(name),
+            Document::Other(value) => Ok(value.into()),
         },
         _ => Err(IoError::UnknownFormat { path: path.to_owned(), expected: ".json, .npy or .npz" }),
     }

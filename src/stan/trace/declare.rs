@@ -219,7 +219,7 @@ impl Tracer<'_> {
     }
 
     /// `data { … }`: every variable gets its value of the data.
-    pub(in crate::stan) fn read_data(&mut self, stmts: &[Stmt], given: &data::Given) -> Result<()> {
+    pub(in crate::stan) fn read_data(&mut self, stmts: &[Stmt], given: &data::StanData) -> Result<()> {
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::index::At;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
-use crate::stan::data::{self, Given};
+use crate::stan::data::{self, StanData};
 use crate::stan::syntax::ast::{BinaryOp, Expr, ExprKind, Name, SizedKind, SizedType, UnsizedType, Variable};
 use crate::stan::value::{Base, Elem, Kind, Val, What};
+use crate::types::Datum;
 
 /// What a declared type is, with its extents.
 #[derive(Clone, Debug)]
@@ -173,14 +174,15 @@ impl Tracer<'_> {
     }
 
     /// A variable with tuples of the data.
-    pub(super) fn tuple_of_data(&mut self, variable: &Variable, ty: &SizedType, given: &Given) -> Result<Val> {
+    pub(super) fn tuple_of_data(&mut self, variable: &Variable, ty: &SizedType, given: &StanData) -> Result<Val> {
         let name = &variable.name;
         let layout = self.layout(ty, &variable.old_dims)?;
+        let value = given.get(&name.text).map(Datum::to_value);
         let mut values = Vec::new();
         for leaf in self.leaves(variable, ty)? {
             let (kind, shape) = self.sized(leaf.ty, &[])?;
-            let found = given.get(&*name.text).and_then(|value| leaf.of_json(value));
-            let one = Given::from_iter(found.map(|found| (leaf.name.to_string(), found.clone())));
+            let found = value.as_ref().and_then(|value| leaf.of_json(value));
+            let one = StanData::from_iter(found.map(|found| (leaf.name.to_string(), found.into())));
             match data::read(&one, &leaf.name, kind, &shape) {
                 Ok(array) => values.push(Val::of_data(kind, array)),
                 Err(why) => return wrong(name.span, why),

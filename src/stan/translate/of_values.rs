@@ -3,7 +3,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Checked, Given, HostFunctions, Output, Program, Traced, Tracer};
+use super::{Checked, HostFunctions, Output, Program, StanData, Traced, Tracer};
 use super::{PARAMETERS, QUANTITIES, TRANSFORMED};
 use super::{joined, known, outputs, plain, ports, prepare, stmts, told, used};
 use crate::base::{Diagnostic, Span, stack};
@@ -37,7 +37,7 @@ pub struct OfValues {
 pub fn unconstrain(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     named: &(dyn Fn(&str) -> bool + Sync),
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<OfValues, Box<Diagnostic>> {
@@ -52,7 +52,7 @@ pub fn unconstrain(
 pub fn quantities(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<OfValues, Box<Diagnostic>> {
     let made = || -> Traced<OfValues> {
@@ -76,7 +76,7 @@ pub fn quantities(
 pub fn until(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     (last, by_value): (u8, bool),
     host: &mut (dyn HostFunctions + Send),
 ) -> Result<OfValues, Box<Diagnostic>> {
@@ -99,7 +99,7 @@ pub fn until(
 fn inverse(
     program: &Program,
     checked: &Checked,
-    data: &Given,
+    data: &StanData,
     named: &dyn Fn(&str) -> bool,
     host: &mut (dyn HostFunctions + Send),
 ) -> Traced<OfValues> {
