@@ -16,8 +16,11 @@
 //! **The end.** What is compiled when a run ends goes on for the next one. When the program ends, so does the compiler
 //! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a
 //! program that runs again and again, each time for less than its compiler takes, the code is made all the same. Where
-//! runs have taken as long as the compiler does, its end is waited for, but no longer than the runs of this process
-//! took, nor longer than ten seconds; not after a run that was stopped.
+//! runs have taken as long as the compiler does, its end is waited for, not after a run that was stopped: of a program
+//! that earlier processes ran for up to ten seconds, since that is done once and spares each process to come most of
+//! its time; of one that never ran before for a small part of what its runs took, since it may never run again. If it
+//! is still at work then, what the runs took counts for nothing any more, so that no process after the other starts a
+//! compiler that it does not see the end of.
 
 use std::mem::replace;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,8 +37,8 @@ use crate::types::Precision;
 /// A run that is to be long waits no longer for what is on disk.
 const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
-/// A compiler that takes longer at the end of a process may hang.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// What waiting at the end may cost the first process that runs a program, in parts of the time of its runs.
+const FIRST_WAIT: f64 = 0.03;
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +49,13 @@ pub(super) struct Patience {
     pub(super) compiler: f64,
     /// With both where a core is idle, in parts of that.
     pub(super) idle: f64,
+    /// At the end of a process: a compiler that takes longer may hang.
+    pub(super) end: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { disk: Duration::from_millis(16), compiler: 1.0, idle: 0.25 }
+        Self { disk: Duration::from_millis(16), compiler: 1.0, idle: 0.25, end: Duration::from_secs(10) }
     }
 }
 
@@ -97,8 +102,8 @@ enum Stage {
     Looking,
     /// Nothing is on disk.
     Waiting(Box<Job>),
-    /// A thread waits for the compiler, which was estimated to take so long.
-    Compiling(Duration),
+    /// A thread waits for the compiler, which began then and was estimated to take so long.
+    Compiling(Instant, Duration),
     /// The functions are there; whether they were on disk, and how long it took to load or compile them.
     Ready { kept: bool, keeps: bool, took: Duration },
     /// Nothing of the program becomes a function.
@@ -186,7 +191,7 @@ impl Beside {
 
     /// Whether code is being looked for or compiled.
     pub(super) fn is_at_work(&self) -> bool {
-        matches!(*self.shared.stage(), Stage::Looking | Stage::Compiling(_))
+        matches!(*self.shared.stage(), Stage::Looking | Stage::Compiling(..))
     }
 
     /// A run ends that has taken so long; whether it was stopped.
@@ -225,7 +230,7 @@ impl Beside {
     /// Begins to compile, if there is something that waits for it.
     fn begin_to_compile(&self) {
         let compiling = |stage: &Stage| match stage {
-            Stage::Waiting(job) => Some(Stage::Compiling(job.estimate)),
+            Stage::Waiting(job) => Some(Stage::Compiling(Instant::now(), job.estimate)),
             _ => None,
         };
         if let Some(Stage::Waiting(job)) = self.shared.advance(compiling) {
@@ -259,7 +264,7 @@ impl Beside {
             }
             Stage::New => CodeStats::NotWorth { spent, estimate: None },
             Stage::Waiting(job) => CodeStats::NotWorth { spent, estimate: Some(job.estimate) },
-            Stage::Looking | Stage::Compiling(_) => CodeStats::NotReady { spent },
+            Stage::Looking | Stage::Compiling(..) => CodeStats::NotReady { spent },
             Stage::Nothing => CodeStats::Nothing,
             Stage::Failed(why) => CodeStats::Failed(why.clone()),
         }
@@ -292,23 +297,36 @@ impl Shared {
         })
     }
 
-    /// Waits for the compiler, if runs have taken as long as it does: at most as long as those of this process.
+    /// Waits for the compiler, if that is worth it.
     fn wait_if_worth(&self) {
-        let Stage::Compiling(estimate) = *self.stage() else { return };
-        let worth = self.spent.load(Ordering::Relaxed) >= nanoseconds(estimate);
-        if !worth || self.stopped.load(Ordering::Relaxed) {
+        let Stage::Compiling(began, estimate) = *self.stage() else { return };
+        if self.stopped.load(Ordering::Relaxed) {
             return;
         }
-        let longest = Duration::from_nanos(self.spent_here.load(Ordering::Relaxed)).min(LONGEST_WAIT);
-        let start = Instant::now();
-        while matches!(*self.stage(), Stage::Compiling(_)) && start.elapsed() < longest {
-            std::thread::sleep(Duration::from_millis(1));
+        let [spent, here] =
+            [&self.spent, &self.spent_here].map(|time| Duration::from_nanos(time.load(Ordering::Relaxed)));
+        let before = spent.saturating_sub(here);
+        let longest =
+            if before.is_zero() { here.mul_f64(FIRST_WAIT).min(self.patience.end) } else { self.patience.end };
+        if spent >= estimate && estimate.saturating_sub(began.elapsed()) <= longest {
+            let start = Instant::now();
+            while self.is_compiling() && start.elapsed() < longest {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
+        if self.is_compiling() && before >= estimate {
+            // It had all the time of this process.
+            self.spent.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn is_compiling(&self) -> bool {
+        matches!(*self.stage(), Stage::Compiling(..))
     }
 
     /// Keeps what runs have taken without code, for processes to come.
     fn keep_spent(&self) {
-        let without = matches!(*self.stage(), Stage::Waiting(_) | Stage::Compiling(_));
+        let without = matches!(*self.stage(), Stage::Waiting(_) | Stage::Compiling(..));
         let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed));
         if let Some((compiler, key)) = self.kept_under.get().filter(|_| without) {
             compiler.keep_spent(key, spent);

@@ -28,7 +28,7 @@ fn beside(compiler: Compiler) -> Beside {
 }
 
 fn of_form(form: Form, compiler: Compiler) -> Beside {
-    let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0 };
+    let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0, end: Duration::from_millis(300) };
     Beside::with((units(), form), Precision::F64, patience, Some(compiler))
 }
 
@@ -183,19 +183,52 @@ fn what_runs_took_counts_for_the_next_process() {
     assert!(matches!(failed, CodeStats::Failed(_)), "{failed}");
 }
 
+/// A process ends whose runs have taken so long, and the compiler is at work.
+fn ends_with(compiler: &Compiler, run: Duration, stopped: bool) {
+    let beside = beside(compiler.clone());
+    look(&beside);
+    beside.passed(run, true);
+    beside.add(run, stopped);
+}
+
 #[test]
 fn a_compiler_that_pays_is_waited_for() {
-    for (run, stopped, waits) in [(100, false, true), (100, true, false), (0, false, false)] {
+    let hour = Duration::from_secs(3600);
+    // Of the first process that runs a program, only a small part of its time.
+    for (run, stopped, waits) in [(hour, false, true), (hour, true, false), (Duration::from_millis(10), false, false)] {
         let folder = Folder::new();
         let done = folder.path("done");
         let seconds = if waits { 0.1 } else { 100.0 };
-        let beside = beside(script(&folder, &format!("sleep {seconds}; touch '{}'; exit 1", done.display())));
-        look(&beside);
-        beside.passed(Duration::from_secs(1), true);
-        beside.add(Duration::from_secs(run), stopped);
-        drop(beside);
-        assert_eq!(done.is_file(), waits, "after {run} s, stopped: {stopped}");
+        ends_with(&script(&folder, &format!("sleep {seconds}; touch '{}'; exit 1", done.display())), run, stopped);
+        assert_eq!(done.is_file(), waits, "after {run:?}, stopped: {stopped}");
     }
+    // Of one that ran before, as long as it takes.
+    let folder = Folder::new();
+    let done = folder.path("done");
+    let compiler = script(&folder, &format!("sleep 0.1; touch '{}'; exit 1", done.display()));
+    let compiler = compiler.with_cache(Some(folder.path("cache")));
+    ends_with(&compiler, Duration::from_millis(200), false);
+    assert!(!done.is_file());
+    for _ in 0..20 {
+        ends_with(&compiler, Duration::from_millis(200), false);
+    }
+    assert!(done.is_file());
+}
+
+#[test]
+fn what_runs_took_is_forgotten_where_the_compiler_did_not_end() {
+    let folder = Folder::new();
+    let compiler = script(&folder, "sleep 100").with_cache(Some(folder.path("cache")));
+    let kept = || match look(&beside(compiler.clone())) {
+        CodeStats::NotWorth { spent, .. } => spent,
+        told => panic!("{told}"),
+    };
+    // The first process begins to compile when it has taken as long as that is taken to last, the second at once.
+    let hour = Duration::from_secs(3600);
+    ends_with(&compiler, hour, true);
+    assert_eq!(kept(), hour);
+    ends_with(&compiler, hour, false);
+    assert_eq!(kept(), Duration::ZERO);
 }
 
 /// Whether a process runs: one that has ended may wait for its parent.
