@@ -1,6 +1,5 @@
 //! `autobatch log-prob`: the log density of a model and its gradient at points that are given.
 
-use std::borrow::Cow;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -91,10 +90,16 @@ fn read_points(text: &str) -> Result<Array, Error> {
         data = Data::Json(points.clone());
     }
     // One point may be a list of its numbers.
-    if let Some(Value::Array(numbers)) = data.as_json().map(Cow::into_owned)
-        && numbers.first().is_some_and(|first| !first.is_array())
-    {
-        data = Data::Json(Value::Array(vec![Value::Array(numbers)]));
+    match &data {
+        Data::Numbers(numbers) if numbers.array().shape.len() == 1 => {
+            let point = data.to_array("--points", ArrayType { dtype: DType::Real, rank: 1 })?;
+            let values = point.as_real().expect("it was read as reals").to_vec();
+            return Ok(Array::real([1, values.len()], values));
+        }
+        Data::Json(Value::Array(numbers)) if numbers.first().is_some_and(|first| !first.is_array()) => {
+            data = Data::Json(Value::Array(vec![Value::Array(numbers.clone())]));
+        }
+        _ => {}
     }
     Ok(data.to_array("--points", ArrayType { dtype: DType::Real, rank: 2 })?)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::mcmc::sampling::{DataSets, Job, Metric};
-use crate::program::io::{ArrayType, NamedValues, read_argument};
+use crate::program::io::{ArrayType, Data, NamedValues, read_argument};
 use crate::program::{Error, ErrorKind, Options};
 use crate::types::{Array, DType};
 
@@ -101,9 +101,11 @@ pub(super) fn read_starts(path: &Path) -> Result<Array, Error> {
         return Err(Error::new(ErrorKind::Input, message));
     }
     let (_, data) = read_argument(&format!("starts=@{}", path.display()))?;
-    let is_row = data
-        .as_json()
-        .is_some_and(|value| value.as_array().is_some_and(|all| all.iter().any(serde_json::Value::is_number)));
+    let is_row = match &data {
+        Data::Numbers(numbers) => numbers.array().shape.len() == 1,
+        Data::Json(value) => value.as_array().is_some_and(|all| all.iter().any(serde_json::Value::is_number)),
+        _ => false,
+    };
     if is_row {
         let row = data.to_array("--starts", reals(1))?;
         let values = row.as_real().expect("it was read as reals").to_vec();

@@ -79,7 +79,7 @@ pub(super) fn read(given: &StanData, name: &str, kind: Kind, shape: &[usize]) ->
     {
         return Ok(array);
     }
-    let value = &value.to_value();
+    let value = &*value.as_value();
     // An empty list stands for any shape without elements.
     if elements == 0 && value.as_array().is_some_and(Vec::is_empty) {
         return Ok(empty(kind, shape));

@@ -1,5 +1,6 @@
 //! Values of JSON as data have them: lists of numbers take what arrays take.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +36,14 @@ impl Datum {
         match self {
             Datum::Numbers(numbers) => numbers.to_value(),
             Datum::Json(value) => value,
+        }
+    }
+
+    /// The same, without a copy where there is one.
+    pub fn as_value(&self) -> Cow<'_, Value> {
+        match self {
+            Datum::Numbers(numbers) => Cow::Owned(numbers.to_value()),
+            Datum::Json(value) => Cow::Borrowed(value),
         }
     }
 
@@ -305,10 +314,14 @@ impl Growing {
     }
 
     /// The list; nothing if it has no elements.
-    fn numbers(self) -> Option<Numbers> {
+    fn numbers(mut self) -> Option<Numbers> {
         if self.count == 0 {
             return None;
         }
+        // They stay as long as the data do.
+        self.ints.shrink_to_fit();
+        self.reals.shrink_to_fit();
+        self.written_as_ints.shrink_to_fit();
         let shape = std::iter::once(self.count).chain(self.inner);
         let array = match self.reals.is_empty() {
             true => Array::int(shape, self.ints),

@@ -22,7 +22,7 @@ pub fn parse_data(text: &str, origin: &str) -> Result<Document, IoError> {
 
 /// Puts quotes around bare tokens of numbers that are not finite, outside of strings.
 fn quote_non_finite(text: &str) -> Cow<'_, str> {
-    if !text.contains(['N', 'I']) {
+    if !text.contains("NaN") && !text.contains("Inf") {
         return Cow::Borrowed(text);
     }
     // The longest first: `Inf` starts `Infinity`.

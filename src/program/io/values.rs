@@ -155,17 +155,17 @@ fn add_parts(
                 Err(format!("`{name}` has {found} tuples, where the program has {wanted}"))
             }
             // An array of tuples without elements has no names.
-            (None, 1..) => insert_once(name, value, values),
+            (None, 1..) => insert_once(name, Data::Json(value.clone()), values),
             _ => (items.iter().enumerate())
                 .try_for_each(|(i, item)| add_parts(format!("{name}.{}", i + 1), item, whole, values)),
         },
-        _ => insert_once(name, value, values),
+        _ => insert_once(name, Data::Json(value.clone()), values),
     }
 }
 
-fn insert_once(name: String, value: &Value, values: &mut IndexMap<String, Data>) -> Result<(), String> {
+fn insert_once(name: String, data: Data, values: &mut IndexMap<String, Data>) -> Result<(), String> {
     let twice = format!("`{name}` is there twice");
-    values.insert(name, Data::Json(value.clone())).map_or(Ok(()), |_| Err(twice))
+    values.insert(name, data).map_or(Ok(()), |_| Err(twice))
 }
 
 fn converted(name: &str, array: &Array, expected: ArrayType) -> Result<Array, IoError> {
@@ -268,10 +268,18 @@ impl NamedValues {
         let mut values = IndexMap::new();
         for (name, data) in &self.values {
             match data {
-                Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values)
-                    .map_err(|message| IoError::Malformed { origin: self.origin.clone(), message })?,
-                Data::Numbers(_) | Data::Array(_) => drop(values.insert(name.clone(), data.clone())),
+                Data::Json(value) => add_parts(name.clone(), value, &whole, &mut values),
+                // A list of numbers has no tuples; where there should be some, it is told what it has.
+                Data::Numbers(_) if whole.contains(name.as_str()) => {
+                    insert_once(name.clone(), data.clone(), &mut values)
+                }
+                Data::Numbers(numbers) => add_parts(name.clone(), &numbers.to_value(), &whole, &mut values),
+                Data::Array(_) => {
+                    values.insert(name.clone(), data.clone());
+                    Ok(())
+                }
             }
+            .map_err(|message| IoError::Malformed { origin: self.origin.clone(), message })?;
         }
         Ok(Self { origin: self.origin.clone(), values })
     }
@@ -451,6 +459,27 @@ mod tests {
         }
         for argument in ["x", "=3", "x=@draws.csv", "x=[1,", "x=@no/such.npy"] {
             assert!(read_argument(argument).is_err(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn parts_of_tuples_are_there_once_and_as_many_as_the_program_has() {
+        let read = |text: &str| {
+            let Value::Object(object) = parse_json(text, "x").unwrap() else { panic!("{text}") };
+            let values = object.iter().map(|(name, value)| (name.clone(), Datum::from(value).into()));
+            NamedValues::of_data("x".to_owned(), values)
+        };
+        let names = ["t:1", "t:2", "a.1", "a.2", "a.3"].map(str::to_owned);
+        let parts = |text: &str| read(text).with_tuple_parts(&names).map_err(|error| error.to_string());
+        let whole = parts(r#"{"t": {"1": [0.5, 2], "2": 3}}"#).unwrap();
+        assert_eq!(whole.array("t:1", REALS).unwrap(), Array::real([2], vec![0.5, 2.0]));
+        for (text, why) in [
+            (r#"{"t": {"1": [0.1, 0.2]}, "t:1": [5, 6]}"#, "`t:1` is there twice"),
+            (r#"{"t:1": [5, 6], "t": {"1": [0.1, 0.2]}}"#, "`t:1` is there twice"),
+            (r#"{"a": [[1, 2], [3, 4]]}"#, "`a` has 2 tuples, where the program has 3"),
+        ] {
+            let error = parts(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

@@ -177,11 +177,11 @@ impl Tracer<'_> {
     pub(super) fn tuple_of_data(&mut self, variable: &Variable, ty: &SizedType, given: &StanData) -> Result<Val> {
         let name = &variable.name;
         let layout = self.layout(ty, &variable.old_dims)?;
-        let value = given.get(&name.text).map(Datum::to_value);
+        let value = given.get(&name.text).map(Datum::as_value);
         let mut values = Vec::new();
         for leaf in self.leaves(variable, ty)? {
             let (kind, shape) = self.sized(leaf.ty, &[])?;
-            let found = value.as_ref().and_then(|value| leaf.of_json(value));
+            let found = value.as_deref().and_then(|value| leaf.of_json(value));
             let one = StanData::from_iter(found.map(|found| (leaf.name.to_string(), found.into())));
             match data::read(&one, &leaf.name, kind, &shape) {
                 Ok(array) => values.push(Val::of_data(kind, array)),

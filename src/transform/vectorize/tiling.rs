@@ -80,6 +80,7 @@ impl Tiling {
                     && func.vars[*dst].ty.is_scalar()
                     && !numbers.of.contains_key(dst)
                     && args.iter().any(|a| self.is_tiled(*a))
+                    && (numbers.of.len() + 1).saturating_mul(numbers.len()) <= MOST_NUMBERS
                     && let Some(values) = numbers.compute(*prim, args)
                 {
                     numbers.of.insert(*dst, values);
@@ -102,6 +103,9 @@ pub(super) fn tapes(func: &Func) -> IndexSet<TapeId> {
     insts.filter_map(|i| tape(&i.kind)).collect()
 }
 
+/// Most known numbers, of 16 bytes while the program is compiled: what is not known is computed when it runs.
+const MOST_NUMBERS: usize = 1 << 25;
+
 /// Values of variables for each value of the index: ints and bools.
 #[derive(Debug)]
 pub(super) struct Numbers {
@@ -109,6 +113,10 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Values of the index.
+    fn len(&self) -> usize {
+        self.of.first().map_or(0, |(_, values)| values.len())
+    }
     /// Whether an operand is a known number for each value of the index.
     pub(super) fn is_known(&self, operand: Operand) -> bool {
         operand.var().is_some_and(|v| self.of.contains_key(&v))

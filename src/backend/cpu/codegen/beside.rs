@@ -17,7 +17,7 @@
 //! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a
 //! program that runs again and again, each time for less than its compiler takes, the code is made all the same. Where
 //! runs have taken as long as the compiler does, its end is waited for, not after a run that was stopped: of a program
-//! that earlier processes ran for up to ten seconds, since that is done once and spares each process to come most of
+//! that earlier processes ran, for up to ten seconds, since that is done once and spares each process to come most of
 //! its time; of one that never ran before for a small part of what its runs took, since it may never run again. If it
 //! is still at work then, what the runs took counts for nothing any more, so that no process after the other starts a
 //! compiler that it does not see the end of.
@@ -308,14 +308,16 @@ impl Shared {
         let before = spent.saturating_sub(here);
         let longest =
             if before.is_zero() { here.mul_f64(FIRST_WAIT).min(self.patience.end) } else { self.patience.end };
+        let start = Instant::now();
         if spent >= estimate && estimate.saturating_sub(began.elapsed()) <= longest {
-            let start = Instant::now();
             while self.is_compiling() && start.elapsed() < longest {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        if self.is_compiling() && before >= estimate {
-            // It had all the time of this process.
+        let waited = start.elapsed();
+        // It had all the time of this process, or all patience.
+        let was_waited_for = waited >= self.patience.end;
+        if self.is_compiling() && (before >= estimate || was_waited_for) {
             self.spent.store(0, Ordering::Relaxed);
         }
     }
@@ -365,10 +367,14 @@ impl Shared {
 
     /// Compiles what is not on disk.
     fn compile(&self, job: Job) {
-        let Job { code, compiler, .. } = job;
+        let Job { code, compiler, estimate } = job;
         let (start, bytes) = (Instant::now(), compiler.measured(&code.text));
         let made = Native::made(code, self.precision, &compiler);
         let took = start.elapsed();
+        if self.stop.load(Ordering::Relaxed) && took > estimate {
+            // It was ended, and would have taken longer: the next estimate is to know.
+            compiler.remember(bytes, took);
+        }
         self.arrive(made.map(|native| {
             compiler.remember(bytes, took);
             (Stage::Ready { kept: false, keeps: compiler.keeps(), took }, Some(native))

@@ -229,6 +229,12 @@ fn what_runs_took_is_forgotten_where_the_compiler_did_not_end() {
     assert_eq!(kept(), hour);
     ends_with(&compiler, hour, false);
     assert_eq!(kept(), Duration::ZERO);
+    // Also where it was waited for in vain before all of its time was spent.
+    ends_with(&compiler, Duration::from_millis(1), true);
+    let little = kept();
+    assert!(little > Duration::ZERO);
+    ends_with(&compiler, hour, false);
+    assert_eq!(kept(), Duration::ZERO);
 }
 
 /// Whether a process runs: one that has ended may wait for its parent.
