@@ -1,8 +1,8 @@
 //! Values of Python and of the library.
 
 use autobatch::Array;
-use autobatch::program::io::Data;
-use autobatch::types::ArrayData;
+use autobatch::program::io::{Data, parse_data};
+use autobatch::types::{ArrayData, Document};
 use numpy::{Element, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -57,8 +57,11 @@ pub(crate) fn array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Array> {
 /// The same, or a text of JSON.
 pub(crate) fn data(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Data> {
     let Ok(text) = value.extract::<String>() else { return array(name, value).map(Data::Array) };
-    let json = serde_json::from_str(&text).map_err(|e| refused(value.py(), format!("`{name}`: {e}")))?;
-    Ok(Data::Json(json))
+    let parsed = parse_data(&text, &format!("the value of `{name}`"));
+    Ok(match parsed.map_err(|error| refused(value.py(), error.to_string()))? {
+        Document::Other(value) => value.into(),
+        object => Data::Json(object.into_value()),
+    })
 }
 
 /// An array of NumPy's, which takes the elements over: there is no copy.
