@@ -123,6 +123,9 @@ impl Obstacle {
 
 /// Most instructions of an element with what it calls: the time that is taken grows faster than they do.
 const MOST_INSTS: usize = 2_000;
+/// Most values of an index: what is computed of the index alone is known as so many numbers, and each value takes some 150
+/// bytes while it is compiled.
+const MOST_INDICES: i64 = 1 << 21;
 /// Most elements of a whole array that anybody should want in one lane.
 pub const MOST_ELEMENTS: usize = 1 << 24;
 
@@ -164,8 +167,9 @@ fn whole_array(program: &mut Program, request: &ComprehensionRequest, way: Way) 
         return Err(Obstacle::new(reason, &request.loc));
     }
     let most = way.options.most_elements;
-    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > most as i64)) {
-        return Err(too_many(most, &request.loc));
+    let longest = MOST_INDICES.min(most as i64);
+    if request.bounds.iter().any(|(start, end)| end.checked_sub(*start).is_none_or(|n| n > longest)) {
+        return Err(too_many(longest as usize, &request.loc));
     }
     let mut ready = prepare(
         program,
