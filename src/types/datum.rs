@@ -24,14 +24,6 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// The value as it was written.
-    pub fn to_value(&self) -> Value {
-        match self {
-            Datum::Numbers(numbers) => numbers.to_value(),
-            Datum::Json(value) => value.clone(),
-        }
-    }
-
     fn into_value(self) -> Value {
         match self {
             Datum::Numbers(numbers) => numbers.to_value(),
@@ -39,7 +31,7 @@ impl Datum {
         }
     }
 
-    /// The same, without a copy where there is one.
+    /// The value as it was written.
     pub fn as_value(&self) -> Cow<'_, Value> {
         match self {
             Datum::Numbers(numbers) => Cow::Owned(numbers.to_value()),
@@ -487,11 +479,11 @@ mod tests {
             json!(18_446_744_073_709_551_615_u64),
         ] {
             let datum = Datum::from(&value);
-            assert_eq!(datum.to_value(), value);
+            assert_eq!(datum.as_value().into_owned(), value);
             assert_eq!(read(&serde_json::to_string(&datum).unwrap()), datum);
-            assert_eq!(datum.to_value().to_string(), value.to_string());
+            assert_eq!(datum.as_value().into_owned().to_string(), value.to_string());
             if let Some(rows) = datum.rows() {
-                assert_eq!(rows.iter().map(Datum::to_value).collect::<Value>(), value);
+                assert_eq!(rows.iter().map(|row| row.as_value().into_owned()).collect::<Value>(), value);
             }
         }
         let document: Document = serde_json::from_str(r#"{"b": [1, 2.0], "a": {"c": 1}}"#).unwrap();
@@ -501,7 +493,7 @@ mod tests {
     #[test]
     fn arrays_of_the_host_may_have_what_is_not_finite() {
         let datum = Datum::from(&Array::real([2], vec![f64::NAN, f64::NEG_INFINITY]));
-        assert_eq!(datum.to_value(), json!(["NaN", "-Inf"]));
+        assert_eq!(datum.as_value().into_owned(), json!(["NaN", "-Inf"]));
         assert!(matches!(&datum, Datum::Numbers(numbers) if numbers.array().as_real().unwrap()[0].is_nan()));
         assert_eq!(Datum::from(&Array::bool([2], vec![true, false])), Datum::Json(json!([true, false])));
         assert_eq!(Datum::from(&Array::int([], vec![3])), Datum::Json(json!(3)));

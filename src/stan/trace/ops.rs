@@ -446,8 +446,8 @@ mod tests {
             }
             stopping.extend(more);
         }
-        // Generators are told by their names. Of the others some give starting points, which stand under no condition, and
-        // programs of Stan have some by other names.
+        // Generators are told by their names. Some of the others give starting points, which stand under no condition.
+        // Programs of Stan have some by other names.
         let others = [
             "corr_matrix_unconstrain",
             "cov_matrix_unconstrain",

@@ -123,7 +123,7 @@ impl Obstacle {
 
 /// Most instructions of an element with what it calls: the time that is taken grows faster than they do.
 const MOST_INSTS: usize = 2_000;
-/// Most values of an index: what is computed of the index alone is known as so many numbers, and each value takes some 150
+/// Most values of an index. What is computed of the index alone is known as so many numbers: each value takes some 150
 /// bytes while it is compiled.
 const MOST_INDICES: i64 = 1 << 21;
 /// Most elements of a whole array that anybody should want in one lane.

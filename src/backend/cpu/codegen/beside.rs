@@ -308,16 +308,13 @@ impl Shared {
         let before = spent.saturating_sub(here);
         let longest =
             if before.is_zero() { here.mul_f64(FIRST_WAIT).min(self.patience.end) } else { self.patience.end };
+        let waits = spent >= estimate && estimate.saturating_sub(began.elapsed()) <= longest;
         let start = Instant::now();
-        if spent >= estimate && estimate.saturating_sub(began.elapsed()) <= longest {
-            while self.is_compiling() && start.elapsed() < longest {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        while waits && self.is_compiling() && start.elapsed() < longest {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        let waited = start.elapsed();
         // It had all the time of this process, or all patience.
-        let was_waited_for = waited >= self.patience.end;
-        if self.is_compiling() && (before >= estimate || was_waited_for) {
+        if self.is_compiling() && (before >= estimate || waits && longest == self.patience.end) {
             self.spent.store(0, Ordering::Relaxed);
         }
     }

@@ -15,6 +15,8 @@ use crate::program::{Inputs, Options, Program};
 use crate::run::CodeStats;
 use crate::types::Precision;
 
+const HOUR: Duration = Duration::from_secs(3600);
+
 fn units() -> Units {
     let program = Program::compile("pub fn f(x: real) -> real { if x < 1.0 { x + 1.0 } else { f(x / 2.0) } }").unwrap();
     let bound = program.function("f").unwrap().bind(&Inputs::new().lane("x", vec![1.0]), &Options::default()).unwrap();
@@ -28,7 +30,12 @@ fn beside(compiler: Compiler) -> Beside {
 }
 
 fn of_form(form: Form, compiler: Compiler) -> Beside {
-    let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0, end: Duration::from_millis(300) };
+    with_patience(form, compiler, HOUR)
+}
+
+/// The same, for which a process waits no longer at its end.
+fn with_patience(form: Form, compiler: Compiler, end: Duration) -> Beside {
+    let patience = Patience { disk: Duration::ZERO, compiler: 0.0, idle: 0.0, end };
     Beside::with((units(), form), Precision::F64, patience, Some(compiler))
 }
 
@@ -183,35 +190,38 @@ fn what_runs_took_counts_for_the_next_process() {
     assert!(matches!(failed, CodeStats::Failed(_)), "{failed}");
 }
 
-/// A process ends whose runs have taken so long, and the compiler is at work.
-fn ends_with(compiler: &Compiler, run: Duration, stopped: bool) {
-    let beside = beside(compiler.clone());
-    look(&beside);
+/// The only run of a process takes so long, with the compiler at work.
+fn ends_after(beside: &Beside, run: Duration, stopped: bool) {
+    look(beside);
     beside.passed(run, true);
     beside.add(run, stopped);
 }
 
 #[test]
 fn a_compiler_that_pays_is_waited_for() {
-    let hour = Duration::from_secs(3600);
     // Of the first process that runs a program, only a small part of its time.
-    for (run, stopped, waits) in [(hour, false, true), (hour, true, false), (Duration::from_millis(10), false, false)] {
+    for (run, stopped, waits) in [(HOUR, false, true), (HOUR, true, false), (Duration::from_millis(10), false, false)] {
         let folder = Folder::new();
         let done = folder.path("done");
         let seconds = if waits { 0.1 } else { 100.0 };
-        ends_with(&script(&folder, &format!("sleep {seconds}; touch '{}'; exit 1", done.display())), run, stopped);
+        let compiler = script(&folder, &format!("sleep {seconds}; touch '{}'; exit 1", done.display()));
+        ends_after(&beside(compiler), run, stopped);
         assert_eq!(done.is_file(), waits, "after {run:?}, stopped: {stopped}");
     }
     // Of one that ran before, as long as it takes.
     let folder = Folder::new();
-    let done = folder.path("done");
-    let compiler = script(&folder, &format!("sleep 0.1; touch '{}'; exit 1", done.display()));
-    let compiler = compiler.with_cache(Some(folder.path("cache")));
-    ends_with(&compiler, Duration::from_millis(200), false);
-    assert!(!done.is_file());
-    for _ in 0..20 {
-        ends_with(&compiler, Duration::from_millis(200), false);
+    let (done, begun) = (folder.path("done"), folder.path("begun"));
+    let text =
+        format!("if [ ! -e '{0}' ]; then touch '{0}'; sleep 100; fi; touch '{1}'", begun.display(), done.display());
+    let compiler = script(&folder, &text).with_cache(Some(folder.path("cache")));
+    let first = beside(compiler.clone());
+    ends_after(&first, Duration::from_millis(1), false);
+    while !begun.is_file() {
+        std::thread::yield_now();
     }
+    drop(first);
+    assert!(!done.is_file());
+    ends_after(&beside(compiler), HOUR, false);
     assert!(done.is_file());
 }
 
@@ -220,21 +230,21 @@ fn what_runs_took_is_forgotten_where_the_compiler_did_not_end() {
     let folder = Folder::new();
     let compiler = script(&folder, "sleep 100").with_cache(Some(folder.path("cache")));
     let kept = || match look(&beside(compiler.clone())) {
-        CodeStats::NotWorth { spent, .. } => spent,
+        CodeStats::NotWorth { spent, estimate: Some(estimate) } => (spent, estimate),
         told => panic!("{told}"),
     };
-    // The first process begins to compile when it has taken as long as that is taken to last, the second at once.
-    let hour = Duration::from_secs(3600);
-    ends_with(&compiler, hour, true);
-    assert_eq!(kept(), hour);
-    ends_with(&compiler, hour, false);
-    assert_eq!(kept(), Duration::ZERO);
-    // Also where it was waited for in vain before all of its time was spent.
-    ends_with(&compiler, Duration::from_millis(1), true);
-    let little = kept();
-    assert!(little > Duration::ZERO);
-    ends_with(&compiler, hour, false);
-    assert_eq!(kept(), Duration::ZERO);
+    // It is waited for as long as it was estimated to take, in vain.
+    let (_, estimate) = kept();
+    ends_after(&with_patience(Form::Groups, compiler.clone(), estimate), Duration::from_millis(1), true);
+    let (spent, estimate) = kept();
+    assert_eq!(spent, Duration::from_millis(1));
+    ends_after(&with_patience(Form::Groups, compiler.clone(), estimate), HOUR, false);
+    assert_eq!(kept().0, Duration::ZERO);
+    // It began at once, and is not waited for.
+    ends_after(&beside(compiler.clone()), HOUR, true);
+    assert_eq!(kept().0, HOUR);
+    ends_after(&with_patience(Form::Groups, compiler.clone(), Duration::ZERO), HOUR, false);
+    assert_eq!(kept().0, Duration::ZERO);
 }
 
 /// Whether a process runs: one that has ended may wait for its parent.
