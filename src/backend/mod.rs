@@ -87,10 +87,8 @@ pub enum Form {
     /// Functions in the place of steps, which take the lanes of a shard group by group.
     #[default]
     Groups,
-    /// Straight code of a stack program: all blocks as one function, which takes one lane after the other from block to
+    /// Straight code of a stack program: all blocks as one function, which takes the lane of a shard of one from block to
     /// block, with nothing of the machine between them.
-    FewLanes,
-    /// The same for shards of one lane, whose values stand side by side.
     OneLane,
 }
 

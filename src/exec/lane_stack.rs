@@ -189,6 +189,22 @@ impl<T: Copy> LaneStack<T> {
         lanes.iter().for_each(|lane| self.heights[*lane as usize] = 0);
         self.level = self.level.filter(|height| *height == 0);
     }
+    /// The stack of a lane becomes that of a lane of another, of values alike.
+    ///
+    /// # Errors
+    /// Where there is no memory: nothing has changed.
+    pub fn set_lane(&mut self, lane: usize, (from, other): (&Self, usize)) -> Result<(), StackError> {
+        debug_assert!(self.elements == from.elements && self.tops == 0 && from.tops == 0, "the stacks are alike");
+        let height = from.heights[other];
+        if let Some(top) = height.checked_sub(1) {
+            self.reserve(top)?;
+        }
+        for row in 0..height as usize * self.elements {
+            self.memory[row * self.width + lane] = from.memory[row * from.width + other];
+        }
+        (self.heights[lane], self.level) = (height, None);
+        Ok(())
+    }
     /// What lies above this height in a lane goes. A stack that is lower already stays.
     pub fn cut(&mut self, lane: usize, height: usize) {
         let known = &mut self.heights[lane];
@@ -701,6 +717,35 @@ mod tests {
             assert_eq!(top, [-1, i, -1]);
         }
         assert_eq!(stack.pop(&mut [0; 3], columns), Err(StackError::Empty));
+    }
+
+    #[test]
+    fn a_lane_goes_on_in_stacks_of_another_width() {
+        let mut stack = LaneStack::new(2, 5, 0);
+        for i in 0..7 {
+            let columns = Columns { mask: &[if i < 4 { 0b11111 } else { 0b01000 }], width: 5, lanes: None, all: i < 4 };
+            stack.push(&(0..10).map(|place| 100 * i + place).collect::<Vec<_>>(), columns).unwrap();
+        }
+        let mut other = LaneStack::new(2, 3, 0).padded(4);
+        let [last, last_of_three] = [(5, 1 << 3), (3, 1 << 2)].map(|(width, mask)| {
+            move |stack: &mut LaneStack<i32>| {
+                let (mask, mut top) = ([mask], vec![-1; 2 * width]);
+                stack.pop(&mut top, Columns { mask: &mask, width, lanes: None, all: false }).map(|()| top)
+            }
+        });
+        other.set_lane(2, (&stack, 3)).unwrap();
+        for i in (0..7).rev() {
+            assert_eq!(other.height(2), i + 1);
+            let (first, second) = (100 * i as i32 + 3, 100 * i as i32 + 8);
+            assert_eq!(last_of_three(&mut other), Ok(vec![-1, -1, first, -1, -1, second]));
+        }
+        // And back into what others are in.
+        stack.set_lane(3, (&other, 2)).unwrap();
+        assert_eq!(last(&mut stack), Err(StackError::Empty));
+        assert_eq!([0, 1, 2, 3, 4].map(|lane| stack.height(lane)), [4, 4, 4, 0, 4]);
+        let mut small = LaneStack::new(2, 1, 0).within(&Arc::new(MemoryBudget::new(24)));
+        assert_eq!(small.set_lane(0, (&stack, 1)), Err(StackError::NoMemory));
+        assert_eq!((small.height(0), small.highest()), (0, 0));
     }
 
     #[test]

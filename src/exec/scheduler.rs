@@ -109,6 +109,10 @@ impl Waiting {
     pub fn count(&self, unit: usize) -> usize {
         self.counts[unit] as usize
     }
+    /// The unit at which a lane waits.
+    pub fn unit_of(&self, lane: usize) -> Option<usize> {
+        self.units().find(|unit| self.mask(*unit)[lane / 64] >> (lane % 64) & 1 != 0)
+    }
     /// The first unit at which a lane waits.
     pub fn first(&self) -> Option<usize> {
         lanes_of(&self.occupied).next()

@@ -140,6 +140,11 @@ fn blended_elements(step: &Step) -> u64 {
     }
 }
 
+/// The unit that weighs most.
+pub fn heaviest(units: &IdVec<UnitId, Unit>) -> Option<UnitId> {
+    units.iter().max_by_key(|(_, unit)| unit.cost.weight).map(|(id, _)| id)
+}
+
 /// The weight from which on a unit is heavy; `u64::MAX` when none is.
 pub fn heavy_weight(units: &IdVec<UnitId, Unit>, costs: &Costs) -> u64 {
     let mut weights: Vec<u64> = units.values().map(|u| u.cost.weight).collect();

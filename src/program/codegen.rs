@@ -23,9 +23,8 @@ pub enum Codegen {
     Cc,
     /// A run starts with kernels. Where it is long enough that code may pay, the C compiler works beside it, and the
     /// blocks that come change over to generated code as soon as it is there. What is on disk is used soon. Where there
-    /// is no compiler, or it fails, the run goes on without; [`Stats::code`](crate::run::Stats) says why. Of many short
-    /// lanes those that were not begun are taken one after the other, by one function of all blocks, where that was measured
-    /// to be faster.
+    /// is no compiler, or it fails, the run goes on without; [`Stats::code`](crate::run::Stats) says why. Where
+    /// there are few lanes, or that is measured to be faster, one function of all blocks takes them one after the other.
     #[default]
     Auto,
 }
@@ -118,7 +117,7 @@ pub fn c_compiler() -> Result<String, Error> {
 pub fn code(compiled: &Compiled, engine: Engine) -> Result<Code, Error> {
     match (engine, &compiled.call_units, &compiled.calls) {
         (Engine::Pc, ..) => Ok(Code::of_units(&compiled.units, &compiled.plan)),
-        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan, Form::OneLane)),
+        (Engine::Scalar, ..) => Ok(Code::straight(&compiled.units, &compiled.plan)),
         (Engine::Local, Some(units), Some(plan)) => Ok(Code::of_calls(units, plan)),
         (Engine::Local, ..) => Err(stack_only()),
     }

@@ -32,6 +32,8 @@ pub enum CodeStats {
         /// How long the runs of the program took.
         spent: Duration,
     },
+    /// It is straight code, which counts nothing and looks for no NaN, and the run was to: steps took its place.
+    CountsNothing,
     /// Nothing of the program can be generated.
     Nothing,
     /// There is none, and why.
@@ -60,6 +62,9 @@ impl fmt::Display for CodeStats {
                 }
             }
             CodeStats::NotReady { spent } => write!(f, "not ready after {:.3} s", spent.as_secs_f64()),
+            CodeStats::CountsNothing => f.write_str(
+                "not in use: straight code counts nothing (--stats) and looks for no NaN (--check nan); take --engine pc",
+            ),
             CodeStats::Nothing => f.write_str("nothing of the program can be generated"),
             CodeStats::Failed(why) => write!(f, "none: {why}"),
         }

@@ -119,14 +119,6 @@ impl ActiveSet {
         self.count = waiting.take(unit, self.mask.words_mut());
     }
 
-    /// Takes one lane, which waits at a unit, each lane in its own column.
-    pub(super) fn take_lane(&mut self, waiting: &mut Waiting, unit: usize, lane: usize) {
-        self.mask.reset(self.width);
-        self.mask.insert(lane);
-        (self.gathered, self.count) = (false, 1);
-        waiting.take_lane(unit, lane);
-    }
-
     /// Chooses how the unit runs for the lanes of `mask`, `count` of them, when `live` lanes of the shard have values
     /// that matter; compacts them if they are gathered.
     pub(super) fn start<R: Real>(

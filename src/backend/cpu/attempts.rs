@@ -51,6 +51,13 @@ impl<'a> Handlers<'a> {
         }
     }
 
+    /// What was noted of a lane becomes that of a lane of another shard, where nothing is left of it.
+    pub(super) fn take_lane(&mut self, lane: usize, (from, other): (&mut Self, usize)) {
+        if !self.records.is_empty() {
+            self.records[lane] = std::mem::take(&mut from.records[other]);
+        }
+    }
+
     /// How many heights matter to the attempt that returns to a block.
     pub(super) fn noted(&self, ret: BlockId) -> usize {
         self.by_return[ret].map_or(0, |attempt| attempt.stacks.len() + attempt.tapes.len())

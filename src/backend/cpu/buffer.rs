@@ -95,6 +95,26 @@ impl<R: Real> Buffer<R> {
             Buffer::Real(v) => v.len(),
         }
     }
+    /// The values of a lane become those of a lane of another buffer of the same variable; both with how many lanes there are.
+    pub fn set_lane(&mut self, to: (usize, usize), from: &Self, other: (usize, usize), elements: usize) {
+        fn go<T: Copy>(
+            to: &mut [T],
+            (lane, width): (usize, usize),
+            from: &[T],
+            other: (usize, usize),
+            elements: usize,
+        ) {
+            for element in 0..elements {
+                to[element * width + lane] = from[element * other.1 + other.0];
+            }
+        }
+        match (self, from) {
+            (Buffer::Bool(v), Buffer::Bool(from)) => go(v, to, from, other, elements),
+            (Buffer::Int(v), Buffer::Int(from)) => go(v, to, from, other, elements),
+            (Buffer::Real(v), Buffer::Real(from)) => go(v, to, from, other, elements),
+            _ => panic!("both are of one type"),
+        }
+    }
     /// Bytes of its values.
     pub fn bytes(&self) -> usize {
         match self {

@@ -53,15 +53,15 @@ impl Queue {
     pub(super) fn new(lanes: usize) -> Self {
         Self { next: AtomicUsize::new(0), lanes }
     }
-    /// Whether there are lanes that no shard has taken.
-    fn has_lanes(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.lanes
+    /// How many lanes no shard has taken.
+    pub(super) fn left(&self) -> usize {
+        self.lanes.saturating_sub(self.next.load(Ordering::Relaxed))
     }
     /// Takes up to `n` lanes.
     pub(super) fn take(&self, n: usize) -> Range<usize> {
         // Never far past the end, so that it cannot wrap.
         let n = n.min(self.lanes);
-        if !self.has_lanes() {
+        if self.left() == 0 {
             return self.lanes..self.lanes;
         }
         let start = self.next.fetch_add(n, Ordering::Relaxed).min(self.lanes);
@@ -137,8 +137,6 @@ pub(super) struct Report {
     pub(super) traps: Vec<Trap>,
     pub(super) caught: AllCaught,
     pub(super) supersteps: u64,
-    /// Whether it left lanes for a shard of another form.
-    pub(super) yields: bool,
     pub(super) blocks: Vec<BlockStats>,
     /// By place in the table of primitives.
     pub(super) prims: Vec<u64>,
@@ -174,33 +172,25 @@ impl Counts {
     }
 }
 
-/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue, and is called again where it yields; it
-/// fails before it takes any where there is no memory for its state. `entry` is where lanes start.
+/// Runs a batch: `shard` runs one shard to its end, taking lanes from the queue, and gives the reports of all who ran them;
+/// it fails before it takes any where there is no memory for its state. `entry` is where lanes start.
 pub(super) fn run_shards(
     lanes: usize,
     layout: Layout,
     types: &[&Type],
     entry: &Loc,
-    shard: impl Fn(&Queue) -> Result<Report, StackError> + Sync,
+    shard: impl Fn(&Queue) -> Result<Vec<Report>, StackError> + Sync,
 ) -> Outcome {
     let started = std::time::Instant::now();
     let queue = Queue::new(lanes);
-    let shards = || {
-        let mut reports = vec![shard(&queue)];
-        while matches!(reports.last(), Some(Ok(report)) if report.yields) && queue.has_lanes() {
-            reports.push(shard(&queue));
-        }
-        reports
-    };
     let reports = if layout.workers <= 1 {
-        shards()
+        vec![shard(&queue)]
     } else {
         let reports = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             let work = || {
-                let made = shards();
-                let mut reports = reports.lock().unwrap_or_else(|e| e.into_inner());
-                reports.extend(made);
+                let made = shard(&queue);
+                reports.lock().unwrap_or_else(|e| e.into_inner()).push(made);
             };
             // Where the system gives no more threads, those that run take all the lanes.
             for _ in 1..layout.workers {
@@ -213,7 +203,7 @@ pub(super) fn run_shards(
         reports.into_inner().unwrap_or_else(|e| e.into_inner())
     };
     let failed = reports.iter().any(Result::is_err);
-    let mut outcome = put_together(lanes, types, reports.into_iter().flatten().collect());
+    let mut outcome = put_together(lanes, types, reports.into_iter().flatten().flatten().collect());
     // Shards leave lanes in the queue only when the run was stopped, or when there was no memory for the next shard.
     let kind = if failed { TrapKind::MemoryLimit } else { TrapKind::Interrupted };
     let message = if failed { "no memory for the state of a shard" } else { "" };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::codegen::compiler::CodegenError;
-use super::codegen::{Beside, Choice, Code, Generated, Native};
+use super::codegen::{Choice, Code, FEW, Generated, Native};
 use super::{MACHINE, local, pc, straight};
-use crate::backend::{Backend, BackendError, Executable, Form, Generate, How, Units};
+use crate::backend::{Backend, BackendError, Executable, Generate, How, Units};
 use crate::plan::TargetMachine;
-use crate::run::{Outcome, RunInputs, Settings, Sink, workers};
+use crate::run::{Outcome, RunInputs, Settings, Sink};
 
 /// The back end for this processor.
 #[derive(Clone, Copy, Debug)]
@@ -21,17 +21,13 @@ impl Backend for Cpu {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        let beside = |form| Box::new(Beside::new(program.clone(), form, how.precision));
         let code = match (&program, how.generate) {
             (_, Generate::Never) => Made::Nothing,
             // Where there is no compiler to come, none is looked for.
             (_, Generate::Beside) if !cfg!(feature = "codegen") => Made::Nothing,
             // Generated code keeps the tops of stacks in registers of the processor.
             (Units::Machine(_, plan), _) if !plan.cached_tops => Made::Nothing,
-            (_, Generate::Beside) => {
-                let choice = Box::new(Choice::new(&program, how.precision));
-                Made::Beside { choice, few_lanes: beside(Form::FewLanes) }
-            }
+            (_, Generate::Beside) => Made::Beside(Box::new(Choice::new(&program, how.precision))),
             (_, Generate::Before) => {
                 let code = Code::of(&program, how.form);
                 Made::Before(Box::new(Native::new(code, how.precision, how.stop.clone())?))
@@ -63,44 +59,43 @@ enum Made {
     Nothing,
     /// Before the first run.
     Before(Box<Native>),
-    /// Beside the runs, in the form that suits each.
-    Beside {
-        /// Groups, or straight code where it does more.
-        choice: Box<Choice>,
-        few_lanes: Box<Beside>,
-    },
+    /// Beside the runs: groups, or straight code where it does more.
+    Beside(Box<Choice>),
 }
 
-/// Lanes of a shard up to which straight code is quicker than groups of lanes: `benches/RESULTS.md` has what was measured.
-const FEW: usize = 2;
+/// The code that suits a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Suits {
+    /// Groups of lanes, whatever they do.
+    Groups,
+    /// Who does more, with straight code first where there are `few` lanes a shard.
+    Either { few: bool },
+    /// Straight code, which is quicker than anything for shards of one lane.
+    OneLane,
+}
 
 impl Loaded {
-    /// The form of code that suits a run of so many lanes.
-    fn form(&self, lanes: usize, settings: &Settings) -> Form {
-        let Units::Machine(_, plan) = &self.program else { return Form::Groups };
-        if lanes > workers(settings).saturating_mul(FEW) || !straight::serves(settings) {
-            return Form::Groups;
+    /// The code that suits a run of so many lanes.
+    fn suits(&self, lanes: usize, settings: &Settings) -> Suits {
+        let Units::Machine(_, plan) = &self.program else { return Suits::Groups };
+        if !straight::serves(settings) {
+            return Suits::Groups;
         }
-        match pc::width(plan, lanes, settings) {
-            1 => Form::OneLane,
-            ..=FEW => Form::FewLanes,
-            _ => Form::Groups,
+        match (settings.shard_lanes, pc::width(plan, lanes, settings)) {
+            (_, 1) => Suits::OneLane,
+            (0, width) => Suits::Either { few: width <= FEW },
+            // Who asks for shards asks for groups.
+            _ => Suits::Groups,
         }
-    }
-
-    /// Whether lanes that no shard has taken may go to straight code.
-    fn chooses(&self, settings: &Settings) -> bool {
-        matches!(self.program, Units::Machine(..)) && settings.shard_lanes == 0 && straight::serves(settings)
     }
 }
 
 impl Executable for Loaded {
     fn prepare(&self, lanes: usize, settings: &Settings) {
-        if let Made::Beside { choice, few_lanes } = &self.code {
-            match self.form(lanes, settings) {
-                Form::Groups => choice.groups().look_on_disk(),
-                Form::FewLanes => few_lanes.look_on_disk(),
-                Form::OneLane => choice.one_lane().look_on_disk(),
+        if let Made::Beside(choice) = &self.code {
+            match self.suits(lanes, settings) {
+                Suits::Groups | Suits::Either { few: false } => choice.groups().look_on_disk(),
+                Suits::OneLane | Suits::Either { few: true } => choice.one_lane().look_on_disk(),
             }
         }
     }
@@ -110,11 +105,10 @@ impl Executable for Loaded {
             Made::Nothing => Generated::Nothing,
             Made::Before(native) => Generated::Now(native),
             // Groups have functions of parts of blocks where straight code has nothing.
-            Made::Beside { choice, few_lanes } => match self.form(inputs.lanes.len(), settings) {
-                Form::FewLanes if few_lanes.may_come() => Generated::Beside(few_lanes),
-                Form::OneLane if choice.one_lane().may_come() => Generated::Beside(choice.one_lane()),
-                _ if self.chooses(settings) => Generated::Either(choice),
-                _ => Generated::Beside(choice.groups()),
+            Made::Beside(choice) => match self.suits(inputs.lanes.len(), settings) {
+                Suits::OneLane if choice.one_lane().may_come() => Generated::Beside(choice.one_lane()),
+                Suits::Either { few } => Generated::Either { choice, few },
+                Suits::OneLane | Suits::Groups => Generated::Beside(choice.groups()),
             },
         };
         Ok(match &self.program {
@@ -130,7 +124,7 @@ mod tests {
     use crate::program::{Inputs, Options, Program};
 
     #[test]
-    fn the_form_of_code_is_that_of_the_shards() {
+    fn the_code_is_that_which_suits_the_shards() {
         let source = "pub fn main(n: int) -> int { let mut m = n; while m > 1 { m = m / 2; } m }";
         let program = Program::compile(source).expect("it compiles");
         let options = Options::default();
@@ -139,16 +133,16 @@ mod tests {
         let compiled = bound.compiled();
         let units = Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
         let loaded = Loaded { program: units, code: Made::Nothing };
-        let form = |lanes, settings: Settings| loaded.form(lanes, &settings);
+        let suits = |lanes, settings: Settings| loaded.suits(lanes, &settings);
         let threads = |threads| Settings::default().threads(threads);
-        assert_eq!(form(4, threads(4)), Form::OneLane);
-        assert_eq!(form(4, threads(2)), Form::FewLanes);
-        assert_eq!(form(5, threads(2)), Form::Groups);
-        assert_eq!(form(1000, threads(2)), Form::Groups);
+        assert_eq!(suits(4, threads(4)), Suits::OneLane);
+        assert_eq!(suits(4, threads(2)), Suits::Either { few: true });
+        assert_eq!(suits(5, threads(2)), Suits::Either { few: false });
+        assert_eq!(suits(1000, threads(2)), Suits::Either { few: false });
         // What is asked for otherwise.
-        assert_eq!(form(4, threads(4).shard_lanes(4)), Form::Groups);
-        assert_eq!(form(4, threads(4).shard_lanes(2)), Form::FewLanes);
-        assert_eq!(form(1, threads(1).stats(true)), Form::Groups);
-        assert_eq!(form(1, threads(1).max_supersteps(10)), Form::Groups);
+        assert_eq!(suits(4, threads(4).shard_lanes(4)), Suits::Groups);
+        assert_eq!(suits(4, threads(2).shard_lanes(1)), Suits::OneLane);
+        assert_eq!(suits(1, threads(1).stats(true)), Suits::Groups);
+        assert_eq!(suits(1, threads(1).max_supersteps(10)), Suits::Groups);
     }
 }

@@ -154,6 +154,18 @@ impl<R: Real> StackMemory<R> {
     pub(super) fn lower(&mut self, columns: Columns<'_>) -> Result<(), StackError> {
         each!(self, s => s.lower(columns))
     }
+    /// The stack of a lane becomes that of a lane of another, of the same variable or tape.
+    ///
+    /// # Errors
+    /// Where there is no memory: nothing has changed.
+    pub(super) fn set_lane(&mut self, lane: usize, from: (&Self, usize)) -> Result<(), StackError> {
+        match (self, from) {
+            (StackMemory::Bool(s), (StackMemory::Bool(from), other)) => s.set_lane(lane, (from, other)),
+            (StackMemory::Int(s), (StackMemory::Int(from), other)) => s.set_lane(lane, (from, other)),
+            (StackMemory::Real(s), (StackMemory::Real(from), other)) => s.set_lane(lane, (from, other)),
+            _ => panic!("both are of one type"),
+        }
+    }
     pub(super) fn height(&self, lane: usize) -> usize {
         each!(self, s => s.height(lane))
     }

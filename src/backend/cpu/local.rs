@@ -13,7 +13,7 @@ mod calls;
 mod traps;
 
 use crate::backend::cpu::arrays::Arrays;
-use crate::backend::cpu::codegen::{Generated, Lookout, Native, RunClock};
+use crate::backend::cpu::codegen::{Arrived, Generated, Lookout, Native, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::profile::Profiler;
 use crate::backend::cpu::run_unit::{Counted, Exit, Left, Lent, NoRoom, Steps, UnitShard, superstep};
@@ -60,7 +60,7 @@ fn run_typed<R: Real>(
     let loc = &entry.body.blocks[BlockId(0)].loc;
     let clock = RunClock::start(generated, generated.at_start(), layout.workers);
     let mut outcome = run_shards(lanes, layout, &types, loc, |queue| {
-        Ok(Shard::new(plan, &clock, inputs, &env, layout.width)?.run(queue))
+        Ok(vec![Shard::new(plan, &clock, inputs, &env, layout.width)?.run(queue)])
     });
     outcome.stats.code = clock.stop(env.stopped());
     outcome
@@ -216,7 +216,7 @@ impl<'a, R: Real> Shard<'a, R> {
                     Some(unit) => {
                         let id = (top.bodies[top.current].func, unit);
                         self.last = id;
-                        if let Some(native) = self.lookout.arrived(self.counted.supersteps) {
+                        if let Some(Arrived::Native(native)) = self.lookout.arrived(self.counted.supersteps) {
                             self.change_over(native);
                         }
                         superstep(&mut self, id);
@@ -343,7 +343,6 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             caught: self.caught,
             supersteps: self.counted.supersteps,
-            yields: false,
             prims: self.stepper.prims,
             profile,
             timeline: None,

@@ -1,12 +1,12 @@
 //! Program-counter autobatching: a shard runs the plan of a stack program, one unit for its active set at a time.
 
+mod alone;
 mod routed;
 mod traps;
 
-use crate::backend::Form;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::attempts::Handlers;
-use crate::backend::cpu::codegen::{Course, Generated, Lookout, Native, NativeBody, RunClock};
+use crate::backend::cpu::codegen::{Arrived, Course, Generated, Lookout, NativeBody, RunClock};
 use crate::backend::cpu::crew::{Finished, Layout, Queue, Report, run_shards};
 use crate::backend::cpu::frame::{Frame, StackMemory};
 use crate::backend::cpu::profile::Profiler;
@@ -20,7 +20,9 @@ use crate::base::{IdVec, Loc};
 use crate::exec::mask::Bits;
 use crate::exec::{Columns, LaneMask, LaneStack, Scheduler, StackError, Waiting};
 use crate::plan::{Attempt, BlockId, Plan, Terminator, Unit, UnitId, cost};
-use crate::run::{Activity, AllCaught, Execution, Outcome, RunInputs, Settings, Sink, TrapKind, VariableStats};
+use crate::run::{
+    Activity, AllCaught, CodeStats, Execution, Outcome, RunInputs, Settings, Sink, TrapKind, VariableStats,
+};
 use crate::run::{Timeline, TracedUnit};
 use crate::types::{Precision, Type};
 use crate::vmath::Real;
@@ -59,9 +61,9 @@ fn run_typed<R: Real>(
     let native = there.map(|n| n.body(0));
     let interpreted = plan.shard_lanes(size_of::<R>());
     let runs = settings.execution != Execution::Gather && serve(settings, interpreted);
-    // One lane after the other, each with its values side by side; beside a run the lanes of a shard go on together.
-    let straight = native.and_then(NativeBody::straight).filter(|_| straight::serves(settings));
-    let alone = straight.is_some_and(|straight| straight.form == Form::OneLane);
+    // One lane after the other, each with its values side by side.
+    let straight = native.and_then(NativeBody::straight).is_some();
+    let alone = straight && straight::serves(settings);
     let planned = match native {
         Some(native) if runs && native.computes_all(&plan.body) => plan.shard_lanes_of_code(size_of::<R>()),
         _ => interpreted,
@@ -76,14 +78,11 @@ fn run_typed<R: Real>(
     let entry = &plan.body.blocks[plan.entry].loc;
     let clock = RunClock::start(generated, there, layout.workers);
     let mut outcome = run_shards(lanes, layout, &types, entry, |queue| {
-        let course = clock.course(layout.width);
-        let (code, lookout, width) = match course.straight() {
-            Some(straight) => (Some(straight.body(0)), Lookout::idle(&clock), 1),
-            None => (native, Lookout::new(&clock), layout.width),
-        };
-        Ok(Shard::new(plan, (code, lookout, course), inputs, &env, queue, width)?.run())
+        let code = (native, Lookout::new(&clock), clock.course(layout.width));
+        Ok(Shard::new(plan, code, inputs, &env, queue, layout.width)?.run())
     });
-    outcome.stats.code = clock.stop(env.stopped());
+    let code = clock.stop(env.stopped());
+    outcome.stats.code = if straight && !alone { Some(CodeStats::CountsNothing) } else { code };
     outcome
 }
 
@@ -125,6 +124,13 @@ struct Shard<'a, R> {
     ways: IdVec<UnitId, Way<'a>>,
     lookout: Lookout<'a>,
     course: Course<'a>,
+    /// The unit whose visits are counted.
+    heaviest: Option<UnitId>,
+    /// The shard of the lane that straight code runs, once there was one, and the slot that it came from here.
+    alone: Option<Box<Shard<'a, R>>>,
+    last_alone: usize,
+    /// How often straight code may still come to the heaviest unit.
+    visits: i64,
 }
 
 impl<'a, R: Real> UnitShard<'a> for Shard<'a, R> {
@@ -222,52 +228,86 @@ impl<'a, R: Real> Shard<'a, R> {
             ways: ways(plan, native, env.settings, width),
             lookout,
             course,
+            heaviest: cost::heaviest(units),
+            alone: None,
+            last_alone: 0,
+            visits: i64::MAX,
         })
     }
 
-    /// From now on units run by generated functions that have come, where they serve.
+    /// Generated functions have come: from now on units run by those that serve, or lanes by straight code.
     #[cold]
-    fn change_over(&mut self, native: &'a Native) {
+    fn change_over(&mut self, arrived: Arrived<'a>) {
+        let Arrived::Native(native) = arrived else { return self.course.straight_came(self.together(0)) };
         self.native = Some(native.body(0));
         self.ways = ways(self.plan, self.native, self.stepper.env.settings, self.width);
         self.stepper.calls.forget();
         self.course.changed(self.width);
     }
 
-    fn run(mut self) -> Report {
+    fn run(mut self) -> Vec<Report> {
         if self.stepper.env.settings.profile {
             self.stepper.profile = Some(Box::new(Profiler::new(self.plan.body.units.len())));
         }
         if let Some(window) = self.stepper.env.settings.trace {
             self.stepper.trace = Some(Box::new(Tracer::new(window, self.width)));
         }
-        self.refill();
         let mut interrupted = false;
-        while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
+        loop {
+            if self.course.straight().is_some() {
+                self.run_alone();
+            }
             if self.stepper.env.stopped() {
                 self.interrupt();
+                // What was broken off says nothing of how long lanes take.
                 interrupted = true;
                 break;
             }
-            if let Some(native) = self.lookout.arrived(self.counted.supersteps) {
-                self.change_over(native);
-            }
-            let (live, unit) = (self.live, UnitId(unit as u32));
-            superstep(&mut self, unit);
-            if self.live < live && self.stepper.env.stopped() {
-                // What was broken off says nothing of how long lanes take.
-                interrupted = true;
-            } else if self.live < live {
-                if self.course.goes_on(live - self.live, self.width) {
-                    self.refill();
-                }
-                self.mark(Activity::Scheduling, unit);
+            self.refill();
+            if !self.run_together() {
+                break;
             }
         }
         if !interrupted {
             self.course.ended();
         }
-        self.report(interrupted)
+        let alone = self.alone.take();
+        let mut reports = vec![self.report()];
+        reports.extend(alone.map(|alone| alone.report()));
+        reports
+    }
+
+    /// Groups run the lanes. Returns whether any is left: the run was stopped, or straight code is to go on.
+    fn run_together(&mut self) -> bool {
+        while let Some(unit) = self.scheduler.next(&self.waiting, self.live) {
+            if self.stepper.env.stopped() {
+                return true;
+            }
+            if let Some(arrived) = self.lookout.arrived(self.counted.supersteps) {
+                self.change_over(arrived);
+                if self.course.straight().is_some() {
+                    return true;
+                }
+            }
+            let (live, unit) = (self.live, UnitId(unit as u32));
+            let mut work = if Some(unit) == self.heaviest { self.waiting(unit) } else { 0 };
+            superstep(self, unit);
+            if self.live < live {
+                if self.stepper.env.stopped() {
+                    return true;
+                }
+                work += live - self.live;
+                self.refill();
+                self.mark(Activity::Scheduling, unit);
+            }
+            if self.course.did(work as u64) {
+                self.course.look(self.together(0));
+                if self.course.straight().is_some() {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Bytes of what is on the stacks of variables below their tops, in all lanes that are not done.
@@ -281,7 +321,12 @@ impl<'a, R: Real> Shard<'a, R> {
 
     /// Lanes from the queue take the free slots.
     fn refill(&mut self) {
-        let positions = self.queue.take(self.width - self.live);
+        self.refill_beside(0);
+    }
+
+    /// The same, but for the slots of lanes that are elsewhere.
+    fn refill_beside(&mut self, elsewhere: usize) {
+        let positions = self.queue.take(self.width - self.live - elsewhere);
         if positions.is_empty() {
             return;
         }
@@ -422,7 +467,7 @@ impl<'a, R: Real> Shard<'a, R> {
         }
     }
 
-    fn report(mut self, interrupted: bool) -> Report {
+    fn report(mut self) -> Report {
         let stats = self.stepper.env.settings.stats;
         let body = &self.plan.body;
         let blocks = body.units.iter().map(|(id, unit)| {
@@ -459,7 +504,6 @@ impl<'a, R: Real> Shard<'a, R> {
             traps: self.stepper.traps,
             caught: self.caught,
             supersteps: self.counted.supersteps,
-            yields: self.course.yields() && !interrupted,
             prims: self.stepper.prims,
             profile,
             timeline,

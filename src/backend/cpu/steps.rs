@@ -44,6 +44,16 @@ pub(super) struct Lanes {
     steps: Vec<u64>,
 }
 
+impl Lanes {
+    /// A lane becomes a lane of another shard.
+    pub(super) fn set_lane(&mut self, lane: usize, (from, other): (&Self, usize)) {
+        self.positions[lane] = from.positions[other];
+        self.numbers[lane] = from.numbers[other];
+        self.draws[lane] = from.draws[other];
+        self.steps[lane] = from.steps[other];
+    }
+}
+
 /// Runs steps for the active set of a shard.
 pub(super) struct Stepper<'a, R> {
     pub(super) env: &'a Environment<'a, R>,

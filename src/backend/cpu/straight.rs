@@ -1,4 +1,4 @@
-//! Runs the lanes of a shard by straight code, one after the other.
+//! Runs the lane of a shard of one by straight code.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ pub(super) fn serves(settings: &Settings) -> bool {
 
 /// What straight code works on, beside tapes.
 pub(super) struct Lane<'s, 'a, R> {
-    /// The lane of the shard.
-    pub(super) at: usize,
     pub(super) frame: &'s mut Frame<R>,
     pub(super) returns: &'s mut LaneStack<u32>,
     pub(super) handlers: &'s mut Handlers<'a>,
+    /// How often it may still come to the unit whose visits are counted.
+    pub(super) visits: &'s mut i64,
 }
 
 /// What the function calls back for.
@@ -98,8 +98,8 @@ impl<'a, R: Real> Stepper<'a, R> {
             stop: byte(&settings.stop),
             ended: byte(&settings.ended),
             scratch: self.calls.scratch_memory(),
-            at: lane.at as i64,
             entry: entry.index() as i64,
+            visits: *lane.visits,
             note: Some(note::<R>),
             map1: Some(map1::<R>),
             map2: Some(map2::<R>),
@@ -115,6 +115,7 @@ impl<'a, R: Real> Stepper<'a, R> {
         // set at any time, atomically. `entry` is one of its blocks. It traps the lane once at most, for which `find` has made
         // room. Nothing else refers to this memory meanwhile, but for what it calls.
         unsafe { (native.function)(&raw mut call) };
+        *lane.visits = call.visits;
         let mut opened = self.calls.stacks.iter();
         for (tape, raw) in region.tapes.iter().zip(opened.by_ref()) {
             self.tapes.close(*tape, raw);
@@ -172,14 +173,14 @@ unsafe extern "C" fn grow<R: Real>(call: *mut CodeCall, at: i64) -> i32 {
 /// addresses below its own.
 unsafe extern "C" fn note<R: Real>(call: *mut CodeCall, ret: u32, depth: u32, heights: *const u32) {
     // SAFETY: as in `grow`.
-    let (handlers, lane) = unsafe {
+    let handlers = unsafe {
         let callbacks = &*(*call).tapes.cast::<Callbacks<'_, '_, R>>();
-        (&mut *ptr::from_mut((*callbacks.lane).handlers), (*callbacks.lane).at)
+        &mut *ptr::from_mut((*callbacks.lane).handlers)
     };
     let count = handlers.noted(BlockId(ret));
     // SAFETY: the function was generated with the heights of the stacks and tapes of this attempt.
     let heights = unsafe { slice::from_raw_parts(heights, count) };
-    handlers.record(lane, depth as usize, heights.iter().map(|h| *h as usize));
+    handlers.record(0, depth as usize, heights.iter().map(|h| *h as usize));
 }
 
 /// A function of each of `n` reals, which stand elsewhere than the results.

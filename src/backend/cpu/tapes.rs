@@ -31,6 +31,14 @@ impl<'a, R: Real> Tapes<'a, R> {
     pub(super) fn reset(&mut self, lanes: &[u32]) {
         self.memory.values_mut().for_each(|m| m.reset(lanes));
     }
+    /// The tapes of a lane become those of a lane of another shard.
+    ///
+    /// # Errors
+    /// Where there is no memory; some tapes may have changed.
+    pub(super) fn set_lane(&mut self, lane: usize, (from, other): (&Self, usize)) -> Result<(), StackError> {
+        let mut pairs = self.memory.values_mut().zip(from.memory.values());
+        pairs.try_for_each(|(to, from)| to.set_lane(lane, (from, other)))
+    }
     /// Gives back the memory above the highest lane.
     pub(super) fn trim(&mut self) {
         self.memory.values_mut().for_each(StackMemory::trim);

@@ -252,6 +252,10 @@ impl StraightFrame for Threads {
         unreachable!("lanes are scheduled")
     }
 
+    fn visit(&self, _: usize) -> Vec<String> {
+        unreachable!("lanes are scheduled")
+    }
+
     fn call(&self, ret: BlockId, deep: usize, full: usize) -> Vec<String> {
         vec![
             self.trap_all("hr >= c->deepest", deep, None),

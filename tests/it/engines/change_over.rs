@@ -1,6 +1,6 @@
 //! Shards go over to generated functions between any two supersteps with the same bits: a run of each small program, on
-//! both engines, at both precisions and on one thread and on two, changes over at each superstep that there is. Lanes that
-//! no shard has taken go to the other form of code between any two lanes.
+//! both engines, at both precisions and on one thread and on two, changes over at each superstep that there is. Lanes go to
+//! straight code, and back, between any two units.
 
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ fn code(bound: &Bound, engine: Engine, form: Form) -> Code {
     match (engine, form, &compiled.call_units, &compiled.calls) {
         (Engine::Local, _, Some(units), Some(calls)) => Code::of_calls(units, calls),
         (_, Form::Groups, ..) => Code::of_units(&compiled.units, &compiled.plan),
-        _ => Code::straight(&compiled.units, &compiled.plan, form),
+        _ => Code::straight(&compiled.units, &compiled.plan),
     }
 }
 
@@ -82,8 +82,8 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
     for (engine, form, precision) in [
         (Engine::Pc, Form::Groups, Precision::F64),
         (Engine::Pc, Form::Groups, Precision::F32),
-        (Engine::Pc, Form::FewLanes, Precision::F64),
-        (Engine::Pc, Form::FewLanes, Precision::F32),
+        (Engine::Pc, Form::OneLane, Precision::F64),
+        (Engine::Pc, Form::OneLane, Precision::F32),
         (Engine::Local, Form::Groups, Precision::F64),
         (Engine::Local, Form::Groups, Precision::F32),
     ] {
@@ -93,13 +93,18 @@ fn agree(name: &str, places: u64, bind: impl Fn(&Options) -> Bound) {
         for threads in [1, 2] {
             let settings = options.get_settings().clone().threads(threads).shard_lanes(5);
             let off = run(&bound, engine, Generated::Nothing, &settings);
-            let all = run(&bound, engine, Generated::Now(&native), &settings);
-            assert_eq!(essence(&all), essence(&off), "{name}: {form:?}, {settings:?}");
+            if form == Form::Groups {
+                let all = run(&bound, engine, Generated::Now(&native), &settings);
+                assert_eq!(essence(&all), essence(&off), "{name}: {form:?}, {settings:?}");
+            }
             // Of all shards together, so that the last ones are never reached.
             let supersteps = off.0.stats.supersteps;
             assert!(supersteps > 3, "{name}: nothing to change over in");
             for at in (0..=supersteps).step_by((supersteps / places).max(1) as usize) {
-                let changed = run(&bound, engine, Generated::At(&native, at), &settings);
+                let turns = Turns::new(None, &native, [at as usize, usize::MAX]);
+                let generated =
+                    if form == Form::Groups { Generated::At(&native, at) } else { Generated::InTurns(&turns) };
+                let changed = run(&bound, engine, generated, &settings);
                 assert_eq!(essence(&changed), essence(&off), "{name}: {form:?} from superstep {at} on, {settings:?}");
             }
         }
@@ -126,7 +131,7 @@ fn chains_change_over_at_many_supersteps() {
     agree("chains", places, |options| sampling.bound(options).expect("it binds"));
 }
 
-/// Shards of groups and straight code take turns, after so many lanes each.
+/// Groups and straight code take turns: each lane moves to a shard of its own and back, visit after visit.
 #[test]
 fn forms_of_code_take_turns() {
     if observed::codegen() == Codegen::Off {
@@ -140,14 +145,21 @@ fn forms_of_code_take_turns() {
             let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
             let native = |form| Native::new(code(&bound, Engine::Pc, form), precision, None).expect("it compiles");
             let (groups, alone) = (native(Form::Groups), native(Form::OneLane));
-            for (threads, lanes) in [1, 2].into_iter().flat_map(|threads| [1, 2, 6, 40].map(|lanes| (threads, lanes))) {
+            for threads in [1, 2] {
                 let settings = options.get_settings().clone().threads(threads).shard_lanes(5);
                 let off = run(&bound, Engine::Pc, Generated::Nothing, &settings);
-                let turns = Turns::new(&groups, &alone, lanes);
-                let both = run(&bound, Engine::Pc, Generated::InTurns(&turns), &settings);
-                assert_eq!(essence(&both), essence(&off), "{name}: turns of {lanes} lanes, {settings:?}");
-                let shards = turns.begun();
-                assert!(lanes == 40 || shards > 2 * threads, "{name}: {shards} shards in turns of {lanes} lanes");
+                for (groups, turns) in [
+                    (None, [1, 1]),
+                    (Some(&groups), [1, 1]),
+                    (Some(&groups), [3, 2]),
+                    (Some(&groups), [2, 7]),
+                    (None, [0, usize::MAX]),
+                ] {
+                    let turns = Turns::new(groups, &alone, turns);
+                    let both = run(&bound, Engine::Pc, Generated::InTurns(&turns), &settings);
+                    assert_eq!(essence(&both), essence(&off), "{name}: {turns:?}, {settings:?}");
+                    assert!(turns.changes() > 0, "{name}: {turns:?}");
+                }
             }
         }
     }

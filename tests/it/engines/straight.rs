@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use autobatch::backend::Form;
-use autobatch::backend::cpu::codegen::{Code, Generated, Native};
+use autobatch::backend::cpu::codegen::{Code, Generated, Native, Turns};
 use autobatch::backend::cpu::pc;
 use autobatch::parts::StreamId;
-use autobatch::program::{Codegen, Inputs, Options, Program};
+use autobatch::program::{Codegen, Engine, Inputs, Options, Program};
 use autobatch::run::{NoMemory, Outcome, Record, Settings, Sink, TrapKind};
 use autobatch::types::Precision;
 
@@ -215,23 +214,25 @@ fn agree(source: &str, name: &str, most: i64, change: impl Fn(Settings) -> Setti
         let inputs = Inputs::new().lane("n", (0..13).map(|lane| lane * 5 % most).collect::<Vec<i64>>());
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
         let compiled = bound.compiled();
-        for (form, width) in [(Form::OneLane, 1), (Form::FewLanes, 5)] {
-            let code = Code::straight(&compiled.units, &compiled.plan, form);
-            assert!(code.straight.is_some(), "{name}: {}", code.text);
-            let native = Native::new(code, precision, None).expect("the generated C compiles");
-            for threads in [1, 2] {
-                let settings = change(options.get_settings().clone().threads(threads).shard_lanes(width));
-                let run = |generated| {
-                    let said = Said::default();
-                    let outcome = pc::run_with(&compiled.plan, generated, bound.inputs(), &settings, &said);
-                    (outcome, said.take())
-                };
-                let (steps, straight) = (run(Generated::Nothing), run(Generated::Now(&native)));
-                assert_eq!(essence(&straight), essence(&steps), "{name}, {form:?}, {settings:?}");
-                let fewer = straight.0.stats.supersteps < steps.0.stats.supersteps;
-                assert!(fewer, "{name}, {form:?}: straight code did not run");
-                last = Some(steps.0);
-            }
+        let code = Code::straight(&compiled.units, &compiled.plan);
+        assert!(code.straight.is_some(), "{name}: {}", code.text);
+        let native = Native::new(code, precision, None).expect("the generated C compiles");
+        for (threads, width) in [(1, 1), (2, 1), (1, 5), (2, 5)] {
+            let settings = change(options.get_settings().clone().threads(threads).shard_lanes(width));
+            let run = |generated| {
+                let said = Said::default();
+                let outcome = pc::run_with(&compiled.plan, generated, bound.inputs(), &settings, &said);
+                (outcome, said.take())
+            };
+            // A lane of several moves to a shard of its own and back, visit after visit.
+            let turns = Turns::new(None, &native, [1, 1]);
+            let generated = if width == 1 { Generated::Now(&native) } else { Generated::InTurns(&turns) };
+            let (steps, straight) = (run(Generated::Nothing), run(generated));
+            assert_eq!(essence(&straight), essence(&steps), "{name}, {settings:?}");
+            let ran =
+                if width == 1 { straight.0.stats.supersteps < steps.0.stats.supersteps } else { turns.changes() > 0 };
+            assert!(ran, "{name}: straight code did not run");
+            last = Some(steps.0);
         }
     }
     last
@@ -279,7 +280,7 @@ fn all_blocks_have_a_text() {
         let inputs = Inputs::new().lane("n", vec![1_i64]);
         let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
         let compiled = bound.compiled();
-        let code = Code::straight(&compiled.units, &compiled.plan, Form::OneLane);
+        let code = Code::straight(&compiled.units, &compiled.plan);
         let blocks = code.straight.expect("there is a function").region.blocks.len();
         assert_eq!(blocks, compiled.plan.body.blocks.len(), "{name}: {}", code.text);
         for (of, call) in [("classified", "c->twins("), ("multiplied_out", "c->sum_and_map("), ("fitted", "c->kernel(")]
@@ -337,13 +338,35 @@ fn straight_code_hears_that_it_is_to_stop() {
         let options = Options::default().seed(3).codegen(Codegen::Off);
         let inputs = Inputs::new().lane("n", vec![7_i64, 8]);
         let bound = program.function(name).unwrap().bind(&inputs, &options).expect("it binds");
-        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan, Form::OneLane);
+        let code = Code::straight(&bound.compiled().units, &bound.compiled().plan);
         let native = Native::new(code, Precision::F64, None).expect("the generated C compiles");
-        let stop = Arc::new(AtomicBool::new(false));
-        let settings = options.get_settings().clone().stop(Arc::clone(&stop)).threads(1);
-        let sink = Stopper(stop);
-        let outcome = pc::run_with(&bound.compiled().plan, Generated::Now(&native), bound.inputs(), &settings, &sink);
-        let kinds: Vec<TrapKind> = outcome.traps.iter().map(|trap| trap.kind).collect();
-        assert_eq!(kinds, [TrapKind::Interrupted; 2], "{name}");
+        // One is alone, and the other waits, or was not begun.
+        let turns = [0, 1].map(|groups| Turns::new(None, &native, [groups, usize::MAX]));
+        let [first, later] = turns.each_ref().map(|turns| (Generated::InTurns(turns), 2));
+        for (generated, width) in [(Generated::Now(&native), 1), first, later] {
+            let stop = Arc::new(AtomicBool::new(false));
+            let settings = options.get_settings().clone().stop(Arc::clone(&stop)).threads(1).shard_lanes(width);
+            let sink = Stopper(stop);
+            let outcome = pc::run_with(&bound.compiled().plan, generated, bound.inputs(), &settings, &sink);
+            let kinds: Vec<TrapKind> = outcome.traps.iter().map(|trap| trap.kind).collect();
+            assert_eq!(kinds, [TrapKind::Interrupted; 2], "{name}");
+        }
     }
+}
+
+#[test]
+fn a_run_that_counts_says_that_straight_code_does_not() {
+    if observed::codegen() == Codegen::Off {
+        return;
+    }
+    let program =
+        Program::compile("pub fn f(n: int) -> int { if n < 1 { 1 } else { f(n - 1) } }").expect("it compiles");
+    let options = Options::default().codegen(Codegen::Cc).engine(Engine::Scalar);
+    let run = |options: &Options| {
+        let run = program.function("f").unwrap().run(&Inputs::new().lane("n", vec![3_i64]), options).expect("it runs");
+        run.stats().code.as_ref().map(ToString::to_string)
+    };
+    assert_eq!(run(&options), None);
+    let said = run(&options.stats(true)).expect("it says so");
+    assert!(said.contains("straight code counts nothing"), "{said}");
 }

@@ -90,9 +90,10 @@ pub struct CodeCall {
     pub stopped: i64,
     /// For arrays that are too large for the stack, aligned as groups of lanes are.
     pub scratch: *mut c_void,
-    /// For straight code: the lane, and the block that it enters at.
-    pub at: i64,
+    /// For straight code: the block that the lane enters at.
     pub entry: i64,
+    /// How often it may still come to the unit whose visits are counted.
+    pub visits: i64,
     /// Notes how high stacks and tapes are when the lane makes an attempt: the block that it returns to, how many return
     /// addresses the lane has, and the heights.
     pub note: Option<unsafe extern "C" fn(*mut CodeCall, u32, u32, *const u32)>,

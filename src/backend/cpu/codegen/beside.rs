@@ -176,16 +176,16 @@ impl Beside {
         Duration::from_nanos(self.shared.spent.load(Ordering::Relaxed))
     }
 
-    /// What was [kept](Self::keep) of this code; none while it is not known under what that is.
-    pub(super) fn recalled(&self) -> Option<Option<[f64; 2]>> {
+    /// What was [kept](Self::keep) of this code, for a class of numbers of lanes; none while it is not known under what that is.
+    pub(super) fn recalled(&self, class: usize) -> Option<Option<[f64; 2]>> {
         let (compiler, key) = self.shared.kept_under.get()?;
-        Some(compiler.recalled(key))
+        Some(compiler.recalled(key, class))
     }
 
-    /// Keeps two times beside the code.
-    pub(super) fn keep(&self, seconds: &[f64; 2]) {
+    /// Keeps two times of a class of numbers of lanes beside the code.
+    pub(super) fn keep(&self, class: usize, seconds: &[f64; 2]) {
         if let Some((compiler, key)) = self.shared.kept_under.get() {
-            compiler.keep(key, seconds);
+            compiler.keep(key, class, seconds);
         }
     }
 
@@ -340,7 +340,7 @@ impl Shared {
 
     fn found(&self) -> Result<(Stage, Option<Native>), CodegenError> {
         let start = Instant::now();
-        let code = Code::suited(&self.program, self.form);
+        let code = Code::of(&self.program, self.form);
         if code.is_empty() {
             return Ok((Stage::Nothing, None));
         }

@@ -1,20 +1,25 @@
-//! Which form of code takes the next lanes of a run (`--codegen auto`): groups of lanes, or straight code for one lane
-//! after the other.
+//! Which form of code runs the lanes of a shard (`--codegen auto`): groups of lanes, or straight code for one lane after
+//! the other.
 //!
-//! Which one does more depends on the program and its data. Arithmetic on reals that all lanes do alike is several times
-//! as fast in groups; where lanes go ways of their own, and read and write elements at indices of their own, straight
-//! code is. So both are measured, in seconds of a thread for a lane that comes to its end, and whoever is faster takes
-//! the lanes that no shard has taken.
+//! Which one does more depends on the program, its data, and how many lanes a shard has. Arithmetic on reals that all
+//! lanes do alike is several times as fast in groups; where lanes go ways of their own, and read and write elements at
+//! indices of their own, straight code is. So both are measured, and whoever is faster goes on with the lanes: with those
+//! that no shard has taken, and with those that are under way, which change over between any two units.
 //!
-//! **What a try costs.** A shard of groups that takes no more lanes brings those that it has to their end, with ever
-//! fewer at a time: that is taken to cost as much as a whole shard. Then comes a lane of straight code, which is taken
-//! to be slower by no more than the lanes of a vector. A try begins when all that is a small part of what the runs of the
-//! program have taken, on one thread. So a run of few long lanes, such as chains, knows nothing of it. The compiler of
-//! straight code starts later than that of groups, which is likely to be what serves.
+//! **Work** is counted in visits of the unit that weighs most, the gradient of a sampler say, and in lanes that come to their
+//! end. So of lanes that take long it is known after a few visits what they cost in either form, and of those that make
+//! none it is known when they end.
 //!
-//! **Verdicts.** A form must be faster by a margin to take over. Whoever lost is tried again when the runs have taken
-//! twice as long, since the machine may have been busy, and the next lanes may be others. Both times are kept on disk
-//! beside the code of groups, and the next process begins with them.
+//! **What a try costs.** One lane of a shard goes on in straight code while the others wait, or all of them in groups, until
+//! it is known how long that takes. It is taken to be slower by no more than the lanes of a vector. A try begins when all
+//! that is a small part of what the runs of the program have taken, on one thread. The compiler of straight code starts
+//! later than that of groups, which is likely to be what serves; but of one or two lanes a shard straight code is, and
+//! goes on with them when it is there.
+//!
+//! **Verdicts.** There is one for each number of lanes that go on together, by powers of two. A form must be faster by a
+//! margin to take over. Whoever lost is tried again when the runs have taken twice as long, since the machine may have
+//! been busy, and the next lanes may be others. Both times are kept on disk beside the code of groups, and the next
+//! process begins with them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -26,7 +31,7 @@ use super::{Beside, Native};
 use crate::backend::{Form, Units};
 use crate::types::Precision;
 
-/// A lane of straight code is taken to need no more than so many times what one needs in groups.
+/// A form of code is taken to need no more than so many times what the other one needs.
 const SLOWER: f64 = 8.0;
 /// What a try may cost, in parts of the time that runs have taken.
 const WORTH: f64 = 0.03;
@@ -36,18 +41,26 @@ const MARGIN: f64 = 1.1;
 const ENOUGH: Duration = Duration::from_millis(2);
 /// Of what was measured before the last so much, half is forgotten.
 const MEMORY: Duration = Duration::from_millis(500);
-/// How much later the compiler of straight code starts than that of groups does.
-const LATER: f64 = 4.0;
+/// How much later the compiler of what is less likely to serve starts than the other one.
+pub(super) const LATER: f64 = 4.0;
+/// How long a lane goes on in straight code before the next one does: chains that are stopped have about as many draws.
+const TURN: Duration = Duration::from_millis(100);
+/// And so many times what moving it took.
+const MOVES: u32 = 128;
+/// Numbers of lanes with a verdict of their own: one, two, up to four, eight, and so on.
+const CLASSES: usize = 12;
+/// Lanes of a shard up to which straight code is taken to be quicker: `benches/RESULTS.md` has what was measured.
+pub(in crate::backend::cpu) const FEW: usize = 2;
 
 /// Both forms of code of a program, and what they do.
 #[derive(Debug)]
 pub struct Choice {
     groups: Beside,
     one_lane: Beside,
-    verdict: Mutex<Verdict>,
+    verdicts: Mutex<[Verdict; CLASSES]>,
 }
 
-/// Who takes lanes.
+/// Who runs lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Side {
     #[default]
@@ -55,40 +68,38 @@ enum Side {
     Straight,
 }
 
-/// What lanes took that came to their end.
+impl Side {
+    fn other(self) -> Self {
+        match self {
+            Side::Groups => Side::Straight,
+            Side::Straight => Side::Groups,
+        }
+    }
+}
+
+/// What work took.
 #[derive(Clone, Copy, Default, Debug)]
 struct Pace {
-    lanes: f64,
+    work: f64,
     seconds: f64,
 }
 
 impl Pace {
     /// What was measured before, which counts little.
     fn recalled(seconds: f64) -> Self {
-        let lanes = 2.0 * ENOUGH.as_secs_f64() / seconds;
-        Self { lanes, seconds: lanes * seconds }
+        let work = 2.0 * ENOUGH.as_secs_f64() / seconds;
+        Self { work, seconds: work * seconds }
     }
-    fn add(&mut self, lanes: usize, time: Duration) {
+    fn add(&mut self, work: u64, time: Duration) {
         if self.seconds > MEMORY.as_secs_f64() {
-            (self.lanes, self.seconds) = (0.5 * self.lanes, 0.5 * self.seconds);
+            (self.work, self.seconds) = (0.5 * self.work, 0.5 * self.seconds);
         }
-        (self.lanes, self.seconds) = (self.lanes + lanes as f64, self.seconds + time.as_secs_f64());
+        (self.work, self.seconds) = (self.work + work as f64, self.seconds + time.as_secs_f64());
     }
-    /// Seconds of a thread for a lane, where enough of them were measured.
-    fn of_lane(self) -> Option<f64> {
-        (self.lanes > 0.0 && self.seconds >= ENOUGH.as_secs_f64()).then(|| self.seconds / self.lanes)
+    /// Seconds of a thread for a piece of work, where enough of it was measured.
+    fn known(self) -> Option<f64> {
+        (self.work > 0.0 && self.seconds >= ENOUGH.as_secs_f64()).then(|| self.seconds / self.work)
     }
-}
-
-/// A try of the form that is not chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Try {
-    #[default]
-    None,
-    /// The next shard that begins makes it.
-    Due,
-    /// A shard makes it.
-    Made,
 }
 
 /// What is known of both forms.
@@ -99,9 +110,12 @@ struct Verdict {
     by_steps: Pace,
     in_groups: Pace,
     straight: Pace,
-    attempt: Try,
+    /// Whether a shard tries the form that is not chosen.
+    is_tried: bool,
     /// Seconds of runs after which the other form is tried again.
     again: f64,
+    /// Whether the side was measured, here or before.
+    is_known: bool,
     /// Whether what is kept on disk was looked at.
     recalled: bool,
     /// The side that is kept on disk.
@@ -109,57 +123,77 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Seconds for a lane in groups, with their code if it `is_there`.
+    /// Before anything is known, of so many lanes.
+    fn before(lanes: usize) -> Self {
+        Self { side: if lanes <= FEW { Side::Straight } else { Side::Groups }, ..Self::default() }
+    }
+
+    /// Seconds for work in groups, with their code if it `is_there`.
     fn in_groups(&self, is_there: bool) -> Option<f64> {
-        if is_there { self.in_groups.of_lane() } else { self.by_steps.of_lane() }
+        if is_there { self.in_groups.known() } else { self.by_steps.known() }
     }
 
     /// Whether a try of the other form is worth what it costs, after runs of so many seconds.
-    fn worth(&self, in_groups: Option<f64>, spent: f64, width: usize) -> bool {
-        let Some(in_groups) = in_groups.or(self.by_steps.of_lane()) else { return false };
-        let known = self.side == Side::Straight || self.straight.of_lane().is_some();
-        let cost = (SLOWER + width as f64) * in_groups;
-        cost <= WORTH * spent && (!known || spent >= self.again)
+    fn is_worth(&self, is_there: bool, spent: f64, lanes: usize) -> bool {
+        let in_groups = self.in_groups(is_there);
+        let cost = match self.side {
+            Side::Groups => in_groups.map(|seconds| 2.0 * SLOWER * seconds),
+            // Each lane makes its way to where work is done.
+            Side::Straight => {
+                let likely = in_groups.or(self.by_steps.known());
+                let seconds = |straight| 2.0 * lanes as f64 * likely.unwrap_or(SLOWER * straight);
+                self.straight.known().map(seconds)
+            }
+        };
+        // Code that came since then was never tried.
+        let is_due = spent >= self.again || in_groups.is_none();
+        cost.is_some_and(|cost| ENOUGH.as_secs_f64() + cost <= WORTH * spent && is_due)
     }
 
-    /// What becomes of a shard that begins, or looks at the clock. `worth`: whether a try of the other form is.
-    fn next(&mut self, role: Role, in_groups: Option<f64>, (spent, worth): (f64, bool)) -> Role {
-        let other = if self.side == Side::Groups { Side::Straight } else { Side::Groups };
-        match (role, self.attempt) {
-            (Role::Begins, Try::Due) => {
-                self.attempt = Try::Made;
-                Role::Tries(other)
-            }
-            (Role::Tries(_), _) => {
-                let (Some(in_groups), Some(straight)) = (in_groups, self.straight.of_lane()) else {
-                    return Role::Tries(other);
-                };
-                let (tried, chosen) = if other == Side::Groups { (in_groups, straight) } else { (straight, in_groups) };
-                if tried * MARGIN < chosen {
-                    self.side = other;
-                }
-                (self.attempt, self.again) = (Try::None, 2.0 * spent);
+    /// What a shard of so many lanes does next.
+    fn next(&mut self, role: Role, is_there: bool, spent: f64, lanes: usize) -> Role {
+        let in_groups = match role {
+            // Code of groups that came meanwhile runs nothing here.
+            Role::Tries(Side::Straight) => self.in_groups(is_there).or(self.by_steps.known()),
+            _ => self.in_groups(is_there),
+        };
+        match (role, in_groups, self.straight.known()) {
+            (Role::Tries(_), Some(in_groups), Some(straight)) if self.is_tried => {
+                self.decide((in_groups, straight), spent);
                 Role::Takes(self.side)
             }
-            (Role::Takes(side), Try::None) if side == self.side && worth => {
-                self.attempt = Try::Due;
-                match other {
-                    Side::Groups => self.in_groups = Pace::default(),
-                    Side::Straight => self.straight = Pace::default(),
-                }
-                Role::Takes(other)
+            (Role::Tries(tried), ..) if self.is_tried && tried != self.side => role,
+            _ if !self.is_tried && self.is_worth(is_there, spent, lanes) => {
+                self.is_tried = true;
+                let tried = self.side.other();
+                *match tried {
+                    Side::Groups if is_there => &mut self.in_groups,
+                    Side::Groups => &mut self.by_steps,
+                    Side::Straight => &mut self.straight,
+                } = Pace::default();
+                Role::Tries(tried)
             }
             _ => Role::Takes(self.side),
         }
+    }
+
+    /// Who is faster by a margin takes over.
+    fn decide(&mut self, (in_groups, straight): (f64, f64), spent: f64) {
+        let (other, chosen) = match self.side {
+            Side::Groups => (straight, in_groups),
+            Side::Straight => (in_groups, straight),
+        };
+        if other * MARGIN < chosen {
+            self.side = self.side.other();
+        }
+        (self.is_tried, self.is_known, self.again) = (false, true, 2.0 * spent);
     }
 }
 
 /// What a shard does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
-    /// It has no lanes yet.
-    Begins,
-    /// It takes lanes in this form.
+    /// It runs lanes in this form.
     Takes(Side),
     /// It does to see how long they take.
     Tries(Side),
@@ -168,9 +202,26 @@ enum Role {
 impl Role {
     fn side(self) -> Side {
         match self {
-            Role::Begins => Side::Groups,
             Role::Takes(side) | Role::Tries(side) => side,
         }
+    }
+}
+
+/// The place of the verdict of so many lanes.
+fn class(lanes: usize) -> usize {
+    (lanes.max(1).next_power_of_two().ilog2() as usize).min(CLASSES - 1)
+}
+
+/// The side that is likely to be faster with a class of lanes: fewer of them make groups slower for each, and no more make
+/// straight code quicker.
+fn likely(verdicts: &[Verdict], class: usize) -> Side {
+    let is = |verdict: &Verdict, side| verdict.is_known && verdict.side == side;
+    if verdicts[class..].iter().any(|verdict| is(verdict, Side::Straight)) {
+        Side::Straight
+    } else if verdicts[..=class].iter().any(|verdict| is(verdict, Side::Groups)) {
+        Side::Groups
+    } else {
+        Verdict::before(1 << class).side
     }
 }
 
@@ -182,7 +233,8 @@ impl Choice {
     }
 
     fn between(groups: Beside, one_lane: Beside) -> Self {
-        Self { groups, one_lane, verdict: Mutex::default() }
+        let verdicts = std::array::from_fn(|class| Verdict::before(1 << class));
+        Self { groups, one_lane, verdicts: Mutex::new(verdicts) }
     }
 
     /// The code of groups of lanes.
@@ -195,43 +247,64 @@ impl Choice {
         &self.one_lane
     }
 
-    /// The straight code, where it is there and has a function.
-    fn straight(&self) -> Option<&Native> {
-        self.one_lane.native().filter(|native| native.body(0).straight().is_some())
+    /// The straight code, where it is there and has the unit that weighs most.
+    pub(super) fn straight(&self) -> Option<&Native> {
+        let serves = |native: &&Native| native.body(0).straight().is_some_and(|straight| straight.segment.counts);
+        self.one_lane.native().filter(serves)
     }
 
-    /// What becomes of a shard.
-    fn next(&self, role: Role, run: Run) -> Role {
-        let Run { busy, width, .. } = run;
-        let run = run.began.elapsed();
-        let mut verdict = self.verdict();
-        self.recall(&mut verdict);
-        let is_there = self.groups.native().is_some();
-        let (in_groups, spent) = (verdict.in_groups(is_there), (self.groups.spent() + run).as_secs_f64());
-        if !is_there && !self.one_lane.is_at_work() {
-            // Straight shards look out for nothing.
-            self.groups.passed(run, busy);
+    /// The code that shards wait for; `few`: whether they have no more lanes than straight code is taken to be quicker for.
+    pub(super) fn awaited(&self, few: bool) -> &Beside {
+        let serves = || match self.one_lane.native() {
+            Some(_) => self.straight().is_some(),
+            None => self.one_lane.may_come(),
+        };
+        if few && serves() { &self.one_lane } else { &self.groups }
+    }
+
+    /// What becomes of a shard in which so many lanes go on together.
+    fn next(&self, role: Role, run: Run, lanes: usize) -> Role {
+        let Run { busy, few, .. } = run;
+        let ran = run.began.elapsed();
+        let mut verdicts = self.verdicts();
+        self.recall(&mut verdicts[class(lanes)], class(lanes));
+        let likely = likely(&verdicts[..], class(lanes));
+        let verdict = &mut verdicts[class(lanes)];
+        if !verdict.is_known && !verdict.is_tried {
+            verdict.side = likely;
         }
-        let worth = verdict.worth(in_groups, spent, width);
+        let (is_there, spent) = (self.groups.native().is_some(), (self.groups.spent() + ran).as_secs_f64());
+        let awaited = self.awaited(few);
+        if !is_there && !self.one_lane.is_at_work() {
+            // Lanes in straight code look out for nothing.
+            awaited.passed(ran, busy);
+        }
         if self.straight().is_some() {
-            return verdict.next(role, in_groups, (spent, worth));
+            if few && !is_there {
+                self.groups.passed_after(LATER, ran, busy);
+            }
+            return verdict.next(role, is_there, spent, lanes);
         }
         // Where it was faster before, it is looked for at once.
-        let later = if verdict.side == Side::Straight { 0.0 } else { LATER };
-        if (worth || later == 0.0) && !self.groups.is_at_work() {
-            self.one_lane.passed_after(later, run, busy);
+        let later = if verdict.side == Side::Straight && verdict.is_known { 0.0 } else { LATER };
+        let worth = later == 0.0 || Verdict { side: Side::Groups, ..*verdict }.is_worth(is_there, spent, lanes);
+        if worth && !self.groups.is_at_work() {
+            self.one_lane.passed_after(later, ran, busy);
         }
         Role::Takes(Side::Groups)
     }
 
     /// Begins with what earlier processes have measured, once it is known what it is kept under.
-    fn recall(&self, verdict: &mut Verdict) {
-        let Some(recalled) = (!verdict.recalled).then(|| self.groups.recalled()).flatten() else { return };
+    fn recall(&self, verdict: &mut Verdict, class: usize) {
+        let Some(recalled) = (!verdict.recalled && !verdict.is_tried).then(|| self.groups.recalled(class)).flatten()
+        else {
+            return;
+        };
         verdict.recalled = true;
         if let Some([in_groups, straight]) = recalled {
             verdict.side = if straight < in_groups { Side::Straight } else { Side::Groups };
             (verdict.in_groups, verdict.straight) = (Pace::recalled(in_groups), Pace::recalled(straight));
-            verdict.kept = Some(verdict.side);
+            (verdict.kept, verdict.is_known) = (Some(verdict.side), true);
         }
     }
 
@@ -239,65 +312,68 @@ impl Choice {
     pub(super) fn add(&self, run: Duration, stopped: bool) {
         self.groups.add(run, stopped);
         self.one_lane.add(run, stopped);
-        let times = {
-            let mut verdict = self.verdict();
-            let (Some(in_groups), Some(straight)) = (verdict.in_groups.of_lane(), verdict.straight.of_lane()) else {
-                return;
+        for class in 0..CLASSES {
+            let times = {
+                let verdict = &mut self.verdicts()[class];
+                let (Some(in_groups), Some(straight)) = (verdict.in_groups.known(), verdict.straight.known()) else {
+                    continue;
+                };
+                let side = Some(verdict.side);
+                if verdict.is_tried || !verdict.is_known || std::mem::replace(&mut verdict.kept, side) == side {
+                    continue;
+                }
+                // What is kept says who is chosen.
+                match verdict.side {
+                    Side::Groups => [in_groups, straight.max(in_groups)],
+                    Side::Straight => [in_groups, straight.min(0.999 * in_groups)],
+                }
             };
-            let side = Some(verdict.side);
-            if verdict.attempt != Try::None || std::mem::replace(&mut verdict.kept, side) == side {
-                return;
-            }
-            // What is kept says who is chosen.
-            match verdict.side {
-                Side::Groups => [in_groups, straight.max(in_groups)],
-                Side::Straight => [in_groups, straight.min(0.999 * in_groups)],
-            }
-        };
-        self.groups.keep(&times);
+            self.groups.keep(class, &times);
+        }
     }
 
-    fn verdict(&self) -> MutexGuard<'_, Verdict> {
-        lock(&self.verdict)
+    fn verdicts(&self) -> MutexGuard<'_, [Verdict; CLASSES]> {
+        lock(&self.verdicts)
     }
 }
 
-/// Who takes lanes in the run of a test: first a shard of groups, then straight code, then groups again, each so many.
+/// Who runs lanes in the run of a test: groups and straight code in turns of so many supersteps of the groups, and of so many
+/// slices of straight code, of one visit each.
 #[derive(Debug)]
 pub struct Turns<'a> {
-    pub(super) groups: &'a Native,
+    pub(super) groups: Option<&'a Native>,
     pub(super) straight: &'a Native,
-    lanes: usize,
-    begun: AtomicUsize,
+    turns: [usize; 2],
+    changes: AtomicUsize,
 }
 
 impl<'a> Turns<'a> {
-    /// With this code, and a change after so many lanes have come to their end.
-    pub fn new(groups: &'a Native, straight: &'a Native, lanes: usize) -> Self {
-        Self { groups, straight, lanes, begun: AtomicUsize::new(0) }
+    /// With this code, or with the steps in groups.
+    pub fn new(groups: Option<&'a Native>, straight: &'a Native, turns: [usize; 2]) -> Self {
+        Self { groups, straight, turns, changes: AtomicUsize::new(0) }
     }
 
-    /// The shards that there have been.
-    pub fn begun(&self) -> usize {
-        self.begun.load(Ordering::Relaxed)
+    /// How often shards have changed over.
+    pub fn changes(&self) -> usize {
+        self.changes.load(Ordering::Relaxed)
     }
 }
 
-/// The way of one shard: what runs its lanes, and whether it takes more of them.
+/// The way of one shard: what runs its lanes.
 #[derive(Debug)]
 pub(in crate::backend::cpu) struct Course<'a> {
     chooser: Chooser<'a>,
     role: Role,
-    /// Whether lanes are measured with generated code.
+    /// Whether groups are measured with generated code.
     coded: bool,
-    /// Lanes that were begun in another way, and are not measured.
-    skipped: usize,
-    /// Lanes that came to their end since the last look at the clock, and how many more do before the next.
-    done: usize,
-    left: usize,
+    /// Work that was begun in another way, and is not measured.
+    skipped: u64,
+    /// Work since the last look at the clock, and how much more there is before the next.
+    done: u64,
+    left: u64,
     looked: Instant,
-    /// Whether it leaves other lanes to a shard of the other form.
-    yields: bool,
+    /// The verdict of the lanes that were there at the last look.
+    class: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -314,37 +390,40 @@ pub(super) struct Run {
     pub(super) began: Instant,
     /// Whether it leaves no core to others.
     pub(super) busy: bool,
-    /// Lanes of a shard of groups.
-    pub(super) width: usize,
+    /// Whether its shards have few lanes.
+    pub(super) few: bool,
 }
 
 impl<'a> Course<'a> {
     /// A shard without a choice.
-    pub(super) fn without() -> Self {
+    pub(in crate::backend::cpu) fn without() -> Self {
         Self::of(Chooser::Nobody, Role::Takes(Side::Groups))
     }
 
     fn of(chooser: Chooser<'a>, role: Role) -> Self {
-        Self { chooser, role, coded: false, skipped: 0, done: 0, left: 1, looked: Instant::now(), yields: false }
+        let (coded, skipped, done, left, class) = (false, 0, 0, 1, 0);
+        Self { chooser, role, coded, skipped, done, left, looked: Instant::now(), class }
     }
 
-    /// A shard of a run that has begun with the code of groups or without it.
-    pub(super) fn measured(choice: &'a Choice, run: Run, coded: bool) -> Self {
-        let role = choice.next(Role::Begins, run);
+    /// A shard of so many lanes, of a run that has begun with the code of groups or without it.
+    pub(super) fn measured(choice: &'a Choice, run: Run, (coded, lanes): (bool, usize)) -> Self {
+        let role = choice.next(Role::Takes(Side::Groups), run, lanes);
         let mut course = Self::of(Chooser::Measured(choice, run), role);
-        course.coded = coded;
+        (course.coded, course.class) = (coded, class(lanes));
         course
     }
 
     pub(super) fn in_turns(turns: &'a Turns<'a>) -> Self {
-        let groups = turns.begun.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
-        let side = if groups { Side::Groups } else { Side::Straight };
-        let mut course = Self::of(Chooser::InTurns(turns), Role::Takes(side));
-        course.left = turns.lanes;
+        let mut course = Self::of(Chooser::InTurns(turns), Role::Takes(Side::Groups));
+        course.left = turns.turns[0] as u64;
+        if course.left == 0 {
+            course.take_turns(turns);
+        }
         course
     }
 
     /// The straight code that is to run its lanes, one after the other.
+    #[inline]
     pub(in crate::backend::cpu) fn straight(&self) -> Option<&'a Native> {
         match (self.role.side(), self.chooser) {
             (Side::Groups, _) | (_, Chooser::Nobody) => None,
@@ -353,39 +432,48 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// So many lanes came to their end, in a shard of this width. Whether it takes others; if not, it never does again, and
-    /// a shard of the other form does.
+    /// So much work was done. Whether it is time for a [look](Self::look).
     #[inline]
-    pub(in crate::backend::cpu) fn goes_on(&mut self, lanes: usize, width: usize) -> bool {
-        if matches!(self.chooser, Chooser::Nobody) {
-            return true;
-        }
-        self.done += lanes;
-        self.left = self.left.saturating_sub(lanes);
-        if self.left == 0 && !self.yields {
-            self.yields = !self.looks(width);
-        }
-        !self.yields
+    pub(in crate::backend::cpu) fn did(&mut self, work: u64) -> bool {
+        let passes = match self.chooser {
+            Chooser::Nobody => return false,
+            Chooser::Measured(..) => work,
+            Chooser::InTurns(_) => 1,
+        };
+        self.done += work;
+        self.left = self.left.saturating_sub(passes);
+        self.left == 0
     }
 
-    /// Whether it leaves other lanes to a shard of the other form.
-    pub(in crate::backend::cpu) fn yields(&self) -> bool {
-        self.yields
+    /// How much work a lane does in straight code before the next look.
+    pub(in crate::backend::cpu) fn slice(&self) -> u64 {
+        if matches!(self.chooser, Chooser::InTurns(_)) { 1 } else { self.left.max(1) }
     }
 
+    /// How long a lane goes on in straight code while others wait, where it took so long to move it.
+    pub(in crate::backend::cpu) fn turn(&self, moved: Duration) -> Duration {
+        if matches!(self.chooser, Chooser::InTurns(_)) { Duration::ZERO } else { TURN.max(MOVES * moved) }
+    }
+
+    /// Whether what was measured changes who runs the lanes, of which so many go on together.
     #[cold]
-    fn looks(&mut self, width: usize) -> bool {
-        let Chooser::Measured(choice, run) = self.chooser else { return false };
-        // What is half done in the other lanes is as much as was half done before, once all slots have changed hands.
-        let all = width.max(self.skipped);
-        if self.done < all {
-            self.left = all - self.done;
-            return true;
+    pub(in crate::backend::cpu) fn look(&mut self, lanes: usize) {
+        let (choice, run) = match self.chooser {
+            Chooser::Nobody => return,
+            Chooser::InTurns(turns) => return self.take_turns(turns),
+            Chooser::Measured(choice, run) => (choice, run),
+        };
+        // In groups all lanes go on together, and some of them are always half done.
+        let fewest = if self.role.side() == Side::Groups { lanes as u64 } else { 1 }.max(self.skipped);
+        if self.done < fewest {
+            self.left = fewest - self.done;
+            return;
         }
         let now = Instant::now();
-        let since = now - self.looked;
-        if self.skipped == 0 {
-            self.pace(&mut choice.verdict()).add(self.done, since);
+        let since = now.saturating_duration_since(self.looked);
+        let (before, class) = (std::mem::replace(&mut self.class, class(lanes)), class(lanes));
+        if self.skipped == 0 && before == class {
+            self.pace(&mut choice.verdicts()[class]).add(self.done, since);
         }
         self.left = match since {
             short if short < LOOKS.start => 2 * self.done,
@@ -393,11 +481,31 @@ impl<'a> Course<'a> {
             _ => self.done,
         };
         (self.done, self.skipped, self.looked) = (0, 0, now);
-        let (before, next) = (self.role, choice.next(self.role, run));
-        let goes_on = next.side() == before.side();
-        // A shard that takes no more lanes has made its try; the next one is another's.
-        self.role = if goes_on { next } else { Role::Takes(before.side()) };
-        goes_on
+        let side = self.role.side();
+        if before != class {
+            self.break_off(choice, before);
+        }
+        self.role = choice.next(self.role, run, lanes);
+        if self.role.side() != side {
+            // The first work finds nothing in the caches.
+            (self.left, self.skipped) = (1, 1);
+        }
+    }
+
+    /// Straight code that was awaited has come, to so many lanes.
+    #[cold]
+    pub(in crate::backend::cpu) fn straight_came(&mut self, lanes: usize) {
+        let Chooser::Measured(choice, run) = self.chooser else { return };
+        self.break_off(choice, self.class);
+        self.role = choice.next(self.role, run, lanes);
+        (self.class, self.done, self.left, self.skipped, self.looked) = (class(lanes), 0, 1, 1, Instant::now());
+    }
+
+    fn take_turns(&mut self, turns: &Turns<'_>) {
+        let side = self.role.side().other();
+        self.role = Role::Takes(side);
+        self.left = turns.turns[usize::from(side == Side::Straight)] as u64;
+        turns.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     fn pace<'v>(&self, verdict: &'v mut Verdict) -> &'v mut Pace {
@@ -408,30 +516,48 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Generated functions came to a shard of groups of this width: its lanes are half done without them.
-    pub(in crate::backend::cpu) fn changed(&mut self, width: usize) {
+    /// This time went to what is none of the work that is measured: lanes have changed over, say.
+    pub(in crate::backend::cpu) fn spared(&mut self, time: Duration) {
+        self.looked += time;
+    }
+
+    /// Generated functions came to a shard of groups in which so many lanes are half done without them.
+    pub(in crate::backend::cpu) fn changed(&mut self, lanes: usize) {
         if matches!(self.chooser, Chooser::Measured(..)) {
-            (self.coded, self.skipped, self.done, self.left) = (true, width, 0, 1);
+            (self.coded, self.skipped, self.done, self.left) = (true, lanes as u64, 0, 1);
         }
+    }
+
+    /// There is no room for a lane in straight code: groups go on with all of them.
+    pub(in crate::backend::cpu) fn without_straight(&mut self) {
+        if let Chooser::Measured(choice, _) = self.chooser {
+            self.break_off(choice, self.class);
+        }
+        (self.chooser, self.role) = (Chooser::Nobody, Role::Takes(Side::Groups));
     }
 
     /// The shard has brought all its lanes to their end.
     pub(in crate::backend::cpu) fn ended(&mut self) {
         let Chooser::Measured(choice, _) = self.chooser else { return };
         if self.skipped == 0 && self.done > 0 {
-            self.pace(&mut choice.verdict()).add(self.done, self.looked.elapsed());
+            self.pace(&mut choice.verdicts()[self.class]).add(self.done, self.looked.elapsed());
+        }
+    }
+
+    /// A try comes to no verdict, and is made again.
+    fn break_off(&mut self, choice: &Choice, class: usize) {
+        if let Role::Tries(side) = self.role {
+            choice.verdicts()[class].is_tried = false;
+            self.role = Role::Takes(side.other());
         }
     }
 }
 
 impl Drop for Course<'_> {
-    /// A try that came to no verdict, for want of lanes or of memory or since the run was stopped, is made again.
+    /// A try is broken off for want of lanes, or since the run was stopped.
     fn drop(&mut self) {
-        if let (Chooser::Measured(choice, _), Role::Tries(_)) = (self.chooser, self.role) {
-            let mut verdict = choice.verdict();
-            if verdict.attempt == Try::Made {
-                verdict.attempt = Try::Due;
-            }
+        if let Chooser::Measured(choice, _) = self.chooser {
+            self.break_off(choice, self.class);
         }
     }
 }
@@ -442,119 +568,147 @@ mod tests {
     use super::*;
     use crate::backend::cpu::codegen::tests::beside::compiled;
 
-    /// In groups a lane takes 2 ms, in straight code so long; runs have taken so many seconds.
+    const LANES: usize = 10;
+
+    /// In groups work takes 2 ms, in straight code so long.
     fn verdict(straight: Option<f64>) -> Verdict {
         let straight = straight.map_or_else(Pace::default, Pace::recalled);
-        Verdict { in_groups: Pace::recalled(2e-3), straight, ..Verdict::default() }
+        Verdict { in_groups: Pace::recalled(2e-3), straight, ..Verdict::before(LANES) }
     }
 
+    /// A shard looks after runs of so many seconds.
     fn look(verdict: &mut Verdict, role: Role, spent: f64) -> Role {
-        let in_groups = verdict.in_groups(true);
-        let worth = verdict.worth(in_groups, spent, 10);
-        verdict.next(role, in_groups, (spent, worth))
+        verdict.next(role, true, spent, LANES)
     }
 
     const GROUPS: Role = Role::Takes(Side::Groups);
     const STRAIGHT: Role = Role::Takes(Side::Straight);
+    const TRIES: Role = Role::Tries(Side::Straight);
 
     #[test]
     fn a_try_costs_a_small_part_of_what_was_spent() {
-        // A shard of ten lanes and one that is eight times as slow are 36 ms.
+        // Two visits that are eight times as slow, and two milliseconds more, are 34 ms.
         assert_eq!(look(&mut verdict(None), GROUPS, 1.1), GROUPS);
-        assert_eq!(look(&mut verdict(None), GROUPS, 1.3), STRAIGHT);
+        assert_eq!(look(&mut verdict(None), GROUPS, 1.2), TRIES);
         // Where nothing is known of groups, nothing is tried.
-        let mut unknown = Verdict::default();
-        assert_eq!(look(&mut unknown, GROUPS, 1e9), GROUPS);
+        assert_eq!(look(&mut Verdict::before(LANES), GROUPS, 1e9), GROUPS);
     }
 
     #[test]
     fn one_shard_tries_and_the_others_go_on() {
         let mut verdict = verdict(None);
-        assert_eq!(look(&mut verdict, GROUPS, 2.0), STRAIGHT);
-        // The others look before the one that yields begins anew, and after.
-        assert_eq!(look(&mut verdict, GROUPS, 2.0), GROUPS);
-        assert_eq!(look(&mut verdict, Role::Begins, 2.0), Role::Tries(Side::Straight));
-        assert_eq!(look(&mut verdict, Role::Begins, 2.0), GROUPS);
+        assert_eq!(look(&mut verdict, GROUPS, 2.0), TRIES);
         assert_eq!(look(&mut verdict, GROUPS, 2.0), GROUPS);
         // Too little was measured.
         verdict.straight.add(1, ENOUGH / 2);
-        assert_eq!(look(&mut verdict, Role::Tries(Side::Straight), 2.0), Role::Tries(Side::Straight));
+        assert_eq!(look(&mut verdict, TRIES, 2.0), TRIES);
     }
 
     #[test]
-    fn who_is_faster_by_a_margin_takes_the_next_lanes() {
+    fn who_is_faster_by_a_margin_takes_over() {
         for (seconds, wins) in [(1e-3, STRAIGHT), (1.9e-3, GROUPS), (3e-3, GROUPS)] {
             let mut verdict = verdict(None);
-            assert_eq!(look(&mut verdict, GROUPS, 2.0), STRAIGHT);
-            assert_eq!(look(&mut verdict, Role::Begins, 2.0), Role::Tries(Side::Straight));
+            assert_eq!(look(&mut verdict, GROUPS, 2.0), TRIES);
             verdict.straight = Pace::recalled(seconds);
-            assert_eq!(look(&mut verdict, Role::Tries(Side::Straight), 2.0), wins, "{seconds}");
+            assert_eq!(look(&mut verdict, TRIES, 2.0), wins, "{seconds}");
             // All others follow.
             assert_eq!(look(&mut verdict, GROUPS, 2.0), wins, "{seconds}");
-            assert_eq!(look(&mut verdict, Role::Begins, 2.0), wins, "{seconds}");
         }
     }
 
     #[test]
     fn who_lost_is_tried_again_when_as_much_was_spent_again() {
         let mut lost = verdict(Some(3e-3));
-        (lost.again, lost.side) = (4.0, Side::Groups);
+        lost.again = 4.0;
         assert_eq!(look(&mut lost, GROUPS, 3.9), GROUPS);
-        assert_eq!(look(&mut lost, GROUPS, 4.1), STRAIGHT);
+        assert_eq!(look(&mut lost, GROUPS, 4.1), TRIES);
         let mut won = verdict(Some(1e-3));
         (won.again, won.side) = (4.0, Side::Straight);
         assert_eq!(look(&mut won, STRAIGHT, 3.9), STRAIGHT);
-        assert_eq!(look(&mut won, STRAIGHT, 4.1), GROUPS);
-        assert_eq!(look(&mut won, Role::Begins, 4.1), Role::Tries(Side::Groups));
+        assert_eq!(look(&mut won, STRAIGHT, 4.1), Role::Tries(Side::Groups));
         won.in_groups = Pace::recalled(0.5e-3);
         assert_eq!(look(&mut won, Role::Tries(Side::Groups), 4.1), GROUPS);
     }
 
     #[test]
-    fn a_shard_that_yields_never_takes_lanes_again_and_a_try_that_breaks_off_is_made_again() {
+    fn few_lanes_begin_with_straight_code_and_go_back_to_groups_that_do_more() {
+        assert_eq!([1, 2, 3].map(|lanes| Verdict::before(lanes).side), [Side::Straight, Side::Straight, Side::Groups]);
+        assert_eq!([1, 2, 3, 4, 5, 1 << 40].map(class), [0, 1, 2, 2, 3, CLASSES - 1]);
+        for (in_groups, wins) in [(2e-3, STRAIGHT), (0.5e-3, GROUPS)] {
+            for is_there in [false, true] {
+                let mut few = Verdict { by_steps: Pace::recalled(9e-3), ..Verdict::before(2) };
+                let look = |few: &mut Verdict, role| few.next(role, is_there, 10.0, 2);
+                assert_eq!(look(&mut few, GROUPS), STRAIGHT, "nothing is known of straight code");
+                few.straight = Pace::recalled(1e-3);
+                assert_eq!(look(&mut few, STRAIGHT), Role::Tries(Side::Groups));
+                let pace = if is_there { &mut few.in_groups } else { &mut few.by_steps };
+                *pace = Pace::recalled(in_groups);
+                assert_eq!(look(&mut few, Role::Tries(Side::Groups)), wins);
+                // Code that comes later is tried at once.
+                let tried = !is_there && wins == STRAIGHT;
+                let later = if tried { Role::Tries(Side::Groups) } else { wins };
+                assert_eq!(few.next(wins, true, 10.0, 2), later);
+            }
+        }
+    }
+
+    #[test]
+    fn a_try_that_breaks_off_is_made_again_and_all_follow_who_wins() {
         let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
         let choice = Choice::between(groups, one_lane);
-        let run = Run { began: Instant::now(), busy: true, width: 4 };
-        let begin = || Course::measured(&choice, run, true);
-        // Hours were spent on lanes of a second, with which what the test itself takes is nothing.
+        let run = Run { began: Instant::now(), busy: true, few: false };
+        let begin = || Course::measured(&choice, run, (true, 8));
+        // Hours were spent on work of a second, with which what the test itself takes is nothing.
         choice.groups.add(Duration::from_secs(10_000), false);
-        choice.verdict().in_groups = Pace { lanes: 1e6, seconds: 1e6 };
-        let mut course = begin();
-        assert_eq!(course.role, GROUPS);
-        // Until all its slots have changed hands it does not look.
-        assert!(course.goes_on(1, 4) && course.goes_on(2, 4));
-        assert!(!course.goes_on(1, 4) && course.yields());
-        assert!((0..10).all(|_| !course.goes_on(1, 4)));
-        course.ended();
+        assert_eq!(begin().role, GROUPS, "nothing is known");
+        choice.verdicts()[class(8)].in_groups = Pace { work: 1e6, seconds: 1e6 };
         for _ in 0..2 {
             let trying = begin();
-            assert_eq!(trying.role, Role::Tries(Side::Straight));
+            assert_eq!(trying.role, TRIES);
             assert!(trying.straight().is_some());
             assert_eq!(begin().role, GROUPS);
         }
-        // It wins, and all follow.
         let mut trying = begin();
-        choice.verdict().straight = Pace { lanes: 1e6, seconds: 1.0 };
-        assert!(trying.goes_on(1, 1));
+        choice.verdicts()[class(8)].straight = Pace { work: 1e6, seconds: 1.0 };
+        assert!(trying.did(1));
+        trying.look(8);
         assert_eq!((trying.role, begin().role), (STRAIGHT, STRAIGHT));
-        // Lanes that are half done when code comes are not measured.
-        choice.verdict().side = Side::Groups;
-        let mut course = begin();
+        // So it is likely to win with fewer lanes, and of more nothing is known.
+        let others = [4, 9].map(|lanes| Course::measured(&choice, run, (true, lanes)).role);
+        assert_eq!(others, [STRAIGHT, GROUPS]);
+        // Who tries with other lanes in the end comes to no verdict.
+        choice.verdicts()[class(8)] = Verdict { in_groups: Pace { work: 1e6, seconds: 1e6 }, ..Verdict::before(8) };
+        let mut trying = begin();
+        assert!(trying.did(1));
+        trying.look(16);
+        assert_eq!((trying.role, choice.verdicts()[class(8)].is_tried), (GROUPS, false));
+    }
+
+    #[test]
+    fn lanes_that_are_half_done_when_code_comes_are_not_measured() {
+        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
+        let choice = Choice::between(groups, one_lane);
+        let run = Run { began: Instant::now(), busy: true, few: false };
+        let mut course = Course::measured(&choice, run, (false, 4));
         course.changed(4);
-        let before = choice.verdict().in_groups;
-        assert!((0..3).all(|_| course.goes_on(1, 4)));
-        course.ended();
-        assert_eq!(choice.verdict().in_groups.lanes, before.lanes);
+        let mut visits = |work| {
+            if course.did(work) {
+                course.look(4);
+            }
+            choice.verdicts()[class(4)].in_groups.work
+        };
+        assert_eq!([visits(1), visits(2), visits(1)], [0.0; 3]);
+        assert!((0..100).map(|_| visits(4)).any(|work| work > 0.0));
     }
 
     #[test]
     fn what_was_measured_long_ago_is_forgotten() {
         let mut pace = Pace::default();
         pace.add(10, ENOUGH / 2);
-        assert_eq!(pace.of_lane(), None);
+        assert_eq!(pace.known(), None);
         (0..20).for_each(|_| pace.add(10, MEMORY / 2));
-        assert!((pace.of_lane().unwrap() - 0.025).abs() < 1e-3);
+        assert!((pace.known().unwrap() - 0.025).abs() < 1e-3);
         (0..20).for_each(|_| pace.add(1, MEMORY / 2));
-        assert!((pace.of_lane().unwrap() - 0.25).abs() < 1e-2);
+        assert!((pace.known().unwrap() - 0.25).abs() < 1e-2);
     }
 }

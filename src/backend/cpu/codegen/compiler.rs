@@ -139,6 +139,10 @@ fn spent_key(times: &Key) -> Key {
     digest([&b"nanoseconds without code"[..], times])
 }
 
+fn class_key(times: &Key, class: usize) -> Key {
+    digest([&b"of a class of lanes"[..], &class.to_le_bytes(), times])
+}
+
 /// What code is generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -378,24 +382,24 @@ impl Compiler {
         }
     }
 
-    /// Two times that were kept under this key.
-    pub(super) fn recalled(&self, key: &Key) -> Option<[f64; 2]> {
-        let bytes: [u8; 16] = self.open_cache().ok()??.get(key)?.try_into().ok()?;
+    /// Two times that were kept under this key, of a class of numbers of lanes.
+    pub(super) fn recalled(&self, times: &Key, class: usize) -> Option<[f64; 2]> {
+        let bytes: [u8; 16] = self.open_cache().ok()??.get(&class_key(times, class))?.try_into().ok()?;
         let [a, b] = [0, 8].map(|at| f64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 of 16 bytes")));
         // What stands for no time is as good as nothing.
         [a, b].iter().all(|seconds| (1e-12..1e6).contains(seconds)).then_some([a, b])
     }
 
-    /// Keeps two times, in seconds, under a key.
-    pub(super) fn keep(&self, key: &Key, [a, b]: &[f64; 2]) {
+    /// Keeps two times, in seconds, of a class of numbers of lanes under a key.
+    pub(super) fn keep(&self, times: &Key, class: usize, [a, b]: &[f64; 2]) {
         if let Ok(Some(cache)) = self.open_cache() {
-            cache.put(key, &[a.to_le_bytes(), b.to_le_bytes()].concat());
+            cache.put(&class_key(times, class), &[a.to_le_bytes(), b.to_le_bytes()].concat());
         }
     }
 
     /// Under what times that were measured of a text are kept.
     pub(super) fn times_key(&self, text: &str, options: &CompilerOptions) -> Key {
-        digest([&b"seconds for a lane"[..], &self.key(text, options)])
+        digest([&b"seconds of work"[..], &self.key(text, options)])
     }
 
     fn open_cache(&self) -> Result<Option<Cache>, CodegenError> {

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::backend::Form;
 use crate::backend::cpu::codegen::abi::{CodeFunction, TileFunction};
 use crate::backend::cpu::codegen::compiler::{CodegenError, Compiler, CompilerOptions, Key, Library};
 use crate::backend::cpu::codegen::{BlockPart, Code, RegionSegment, Segment, StraightSegment, TileSegment};
@@ -41,8 +40,6 @@ pub struct NativeStraight {
     pub segment: StraightSegment,
     /// Its function, which lives as long as the [`Native`].
     pub function: CodeFunction,
-    /// What it is like.
-    pub form: Form,
     /// Of each block whether it has it.
     has: IdVec<BlockId, bool>,
 }
@@ -51,10 +48,6 @@ impl NativeStraight {
     /// Whether it has all blocks of a unit.
     pub fn has(&self, unit: &Unit) -> bool {
         self.has[unit.blocks[0]]
-    }
-    /// Whether it serves a shard of this width.
-    pub fn serves(&self, width: usize) -> bool {
-        width == 1 || self.form == Form::FewLanes
     }
 }
 
@@ -183,7 +176,7 @@ impl Native {
             let function = unsafe { library.symbol::<CodeFunction>(&segment.region.name)? };
             let mut has = IdVec::filled(false, body.blocks.len());
             segment.region.blocks.iter().for_each(|block| has[BlockId::new(block.index())] = true);
-            body.straight = Some(NativeStraight { segment, function, form: code.form, has });
+            body.straight = Some(NativeStraight { segment, function, has });
         }
         Ok(Self { bodies, _library: library })
     }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::choice::Run;
+use super::choice::{LATER, Run};
 use super::{Beside, Choice, Course, Native, Turns};
 use crate::run::{CodeStats, Settings, workers};
 
@@ -22,9 +22,14 @@ pub enum Generated<'a> {
     At(&'a Native, u64),
     /// They may come while it runs.
     Beside(&'a Beside),
-    /// The same of both forms, and what takes the lanes that no shard has taken is chosen.
-    Either(&'a Choice),
-    /// Shards of both forms take turns: what tests ask for.
+    /// The same of both forms, and who runs the lanes is chosen.
+    Either {
+        /// By this.
+        choice: &'a Choice,
+        /// Whether shards have few of them, for which straight code is taken to be quicker.
+        few: bool,
+    },
+    /// Both forms take turns: what tests ask for.
     InTurns(&'a Turns<'a>),
 }
 
@@ -33,17 +38,18 @@ impl<'a> Generated<'a> {
     pub(in crate::backend::cpu) fn at_start(self) -> Option<&'a Native> {
         match self {
             Generated::Now(native) => Some(native),
-            Generated::InTurns(turns) => Some(turns.groups),
+            Generated::InTurns(turns) => turns.groups,
             Generated::Nothing | Generated::At(..) => None,
-            Generated::Beside(_) | Generated::Either(_) => self.beside()?.native(),
+            Generated::Beside(beside) => beside.native(),
+            Generated::Either { choice, .. } => choice.groups().native(),
         }
     }
 
-    /// The functions of groups, or of few lanes, that may come while it runs.
-    fn beside(self) -> Option<&'a Beside> {
+    /// The functions that it waits for.
+    fn awaited(self) -> Option<&'a Beside> {
         match self {
             Generated::Beside(beside) => Some(beside),
-            Generated::Either(choice) => Some(choice.groups()),
+            Generated::Either { choice, few } => Some(choice.awaited(few)),
             Generated::Nothing | Generated::Now(_) | Generated::At(..) | Generated::InTurns(_) => None,
         }
     }
@@ -55,6 +61,8 @@ pub(in crate::backend::cpu) struct RunClock<'a> {
     generated: Generated<'a>,
     /// What was there when it started.
     native: Option<&'a Native>,
+    /// Whether it was what the run waits for.
+    is_there: bool,
     start: Instant,
     /// Whether it leaves no core to others.
     busy: bool,
@@ -66,11 +74,13 @@ impl<'a> RunClock<'a> {
     /// A run on so many threads starts, with what was [there](Generated::at_start).
     pub(in crate::backend::cpu) fn start(generated: Generated<'a>, native: Option<&'a Native>, threads: usize) -> Self {
         let busy = threads >= workers(&Settings::default());
-        if let Some(beside) = generated.beside() {
+        let awaited = generated.awaited();
+        if let Some(beside) = awaited {
             // Runs may be many and short, each of too few supersteps for a look at the clock.
             beside.passed(Duration::ZERO, busy);
         }
-        Self { generated, native, start: Instant::now(), busy, came: AtomicU64::new(u64::MAX) }
+        let is_there = awaited.is_some_and(|beside| beside.native().is_some());
+        Self { generated, native, is_there, start: Instant::now(), busy, came: AtomicU64::new(u64::MAX) }
     }
 
     /// What was there when it started.
@@ -78,12 +88,12 @@ impl<'a> RunClock<'a> {
         self.native
     }
 
-    /// A shard begins; those of groups have so many lanes.
+    /// A shard of so many lanes begins.
     pub(in crate::backend::cpu) fn course(&self, width: usize) -> Course<'a> {
         match self.generated {
-            Generated::Either(choice) => {
-                let run = Run { began: self.start, busy: self.busy, width };
-                Course::measured(choice, run, self.native.is_some())
+            Generated::Either { choice, few } => {
+                let run = Run { began: self.start, busy: self.busy, few };
+                Course::measured(choice, run, (self.native.is_some(), width))
             }
             Generated::InTurns(turns) => Course::in_turns(turns),
             _ => Course::without(),
@@ -92,13 +102,13 @@ impl<'a> RunClock<'a> {
 
     /// It ends: what became of functions that may have come beside it.
     pub(in crate::backend::cpu) fn stop(self, stopped: bool) -> Option<CodeStats> {
-        let beside = self.generated.beside()?;
+        let beside = self.generated.awaited()?;
         match self.generated {
-            Generated::Either(choice) => choice.add(self.start.elapsed(), stopped),
+            Generated::Either { choice, .. } => choice.add(self.start.elapsed(), stopped),
             _ => beside.add(self.start.elapsed(), stopped),
         }
         let came = self.came.into_inner();
-        Some(beside.told(self.native.is_some(), (came != u64::MAX).then_some(came)))
+        Some(beside.told(self.is_there, (came != u64::MAX).then_some(came)))
     }
 }
 
@@ -117,7 +127,27 @@ pub(in crate::backend::cpu) struct Lookout<'a> {
 enum Awaited<'a> {
     Nothing,
     Superstep(&'a Native, u64),
-    Beside(&'a Beside),
+    /// What is compiled so many times as late as what runs wait for.
+    Beside(&'a Beside, f64),
+    /// Straight code, or groups where that does not come.
+    Straight(&'a Choice),
+}
+
+impl<'a> Awaited<'a> {
+    /// The functions of groups, where they may come.
+    fn groups(choice: &'a Choice, later: f64) -> Self {
+        let groups = choice.groups();
+        if groups.may_come() { Awaited::Beside(groups, later) } else { Awaited::Nothing }
+    }
+}
+
+/// What comes to a shard.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::backend::cpu) enum Arrived<'a> {
+    /// Functions in the place of its steps.
+    Native(&'a Native),
+    /// Straight code for its lanes, one after the other.
+    Straight,
 }
 
 /// A look at the clock follows the one before by about this much: it costs some ten nanoseconds.
@@ -129,50 +159,60 @@ impl<'a> Lookout<'a> {
     pub(in crate::backend::cpu) fn new(clock: &'a RunClock<'a>) -> Self {
         let awaited = match clock.generated {
             Generated::At(native, superstep) => Awaited::Superstep(native, superstep),
-            generated if clock.native.is_none() => match generated.beside() {
-                Some(beside) if beside.may_come() => Awaited::Beside(beside),
-                _ => Awaited::Nothing,
-            },
+            Generated::Either { choice, few: true } if !clock.is_there => Awaited::Straight(choice),
+            Generated::Either { choice, few } => Awaited::groups(choice, if few { LATER } else { 1.0 }),
+            Generated::Beside(beside) if beside.native().is_none() && beside.may_come() => Awaited::Beside(beside, 1.0),
             _ => Awaited::Nothing,
         };
-        Self::of(awaited, clock)
+        let awaited = if clock.native.is_some() { Awaited::Nothing } else { awaited };
+        Self { awaited, ..Self::idle(clock) }
     }
 
-    /// A shard to which none will come.
-    pub(in crate::backend::cpu) fn idle(clock: &'a RunClock<'a>) -> Self {
-        Self::of(Awaited::Nothing, clock)
+    fn idle(clock: &'a RunClock<'a>) -> Self {
+        Self { awaited: Awaited::Nothing, stride: STRIDE, left: 1, looked: clock.start, clock }
     }
 
-    fn of(awaited: Awaited<'a>, clock: &'a RunClock<'a>) -> Self {
-        Self { awaited, stride: STRIDE, left: 1, looked: clock.start, clock }
+    /// A shard of the same run to which nothing will come.
+    pub(in crate::backend::cpu) fn idle_too(&self) -> Self {
+        Self::idle(self.clock)
     }
 
-    /// The functions, when they have come, once. `supersteps`: how many the shard has run.
+    /// What has come, once. `supersteps`: how many the shard has run.
     #[inline]
-    pub(in crate::backend::cpu) fn arrived(&mut self, supersteps: u64) -> Option<&'a Native> {
-        let native = match self.awaited {
+    pub(in crate::backend::cpu) fn arrived(&mut self, supersteps: u64) -> Option<Arrived<'a>> {
+        let (beside, arrived) = match self.awaited {
             Awaited::Nothing => return None,
-            Awaited::Superstep(native, at) => (supersteps >= at).then_some(native)?,
-            Awaited::Beside(beside) => match beside.native() {
-                Some(native) => native,
-                None => {
-                    self.left -= 1;
-                    if self.left == 0 {
-                        self.look_at_clock(beside);
-                    }
-                    return None;
-                }
-            },
+            Awaited::Superstep(native, at) => (None, (supersteps >= at).then_some(Arrived::Native(native))),
+            Awaited::Beside(beside, later) => (Some((beside, later)), beside.native().map(Arrived::Native)),
+            Awaited::Straight(choice) => {
+                let straight = choice.straight().map(|_| Arrived::Straight);
+                (Some((choice.one_lane(), 1.0)), straight)
+            }
         };
-        self.awaited = Awaited::Nothing;
-        self.clock.came.fetch_min(supersteps, Ordering::Relaxed);
-        Some(native)
+        if arrived.is_some() {
+            self.awaited = match self.awaited {
+                Awaited::Straight(choice) => Awaited::groups(choice, LATER),
+                _ => Awaited::Nothing,
+            };
+            self.clock.came.fetch_min(supersteps, Ordering::Relaxed);
+        } else if let Some((beside, later)) = beside {
+            self.left -= 1;
+            if self.left == 0 {
+                self.look_at_clock(beside, later);
+            }
+        }
+        arrived
     }
 
     #[cold]
-    fn look_at_clock(&mut self, beside: &'a Beside) {
+    fn look_at_clock(&mut self, beside: &'a Beside, later: f64) {
         let now = Instant::now();
-        beside.passed(now - self.clock.start, self.clock.busy);
+        beside.passed_after(later, now - self.clock.start, self.clock.busy);
+        if let Awaited::Straight(choice) = self.awaited
+            && !std::ptr::eq(choice.awaited(true), choice.one_lane())
+        {
+            self.awaited = Awaited::groups(choice, 1.0);
+        }
         let since = now - self.looked;
         if since < LOOKS.start {
             self.stride = (self.stride * 2).min(LONGEST_STRIDE);

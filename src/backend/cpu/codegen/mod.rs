@@ -1,7 +1,7 @@
 //! The C code generator for the CPU (`--codegen cc` and `auto`).
 //!
 //! Parts of blocks that compute on small values become C functions, which the machine calls in the place of their steps.
-//! Their text is made by the `generator`; `groups` is the frame around it, or `straight` where few lanes run. The text is plain
+//! Their text is made by the `generator`; `groups` is the frame around it, or `straight` of one lane. The text is plain
 //! C over the functions of `include/lanes.h` and `include/vmath.h`, which are the same arithmetic as that of the
 //! interpreter; the system's C compiler makes a library of it, which is kept on disk.
 
@@ -30,7 +30,7 @@ use crate::backend::cpu::PADDING;
 use crate::backend::generator::{self, Ending, Storage, all_in_tiles, parts, regions, tile_segments};
 use crate::backend::{Form, Units};
 use crate::base::{Id as _, IdVec};
-use crate::plan::{self, BlockId, CallPlan, Plan, Step, StepKind};
+use crate::plan::{self, BlockId, CallPlan, Plan, Step, StepKind, cost};
 use crate::prim::BLOCK;
 use crate::unit;
 use compiler::Target;
@@ -41,12 +41,12 @@ pub use crate::backend::generator::{
     TileSegment, TrapMessage,
 };
 pub use beside::Beside;
-pub(super) use choice::Course;
 pub use choice::{Choice, Turns};
+pub(super) use choice::{Course, FEW};
 pub use compiler::end_all;
 pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, NativeStraight, NativeTile};
 pub use lookout::Generated;
-pub(super) use lookout::{Lookout, RunClock};
+pub(super) use lookout::{Arrived, Lookout, RunClock};
 
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
@@ -78,35 +78,19 @@ impl Code {
     pub fn of(program: &Units, form: Form) -> Self {
         match (program, form) {
             (Units::Machine(units, plan), Form::Groups) => Self::of_units(units, plan),
-            (Units::Machine(units, plan), _) => Self::straight(units, plan, form),
+            (Units::Machine(units, plan), Form::OneLane) => Self::straight(units, plan),
             (Units::Calls(units, plan), _) => Self::of_calls(units, plan),
         }
     }
 
-    /// The code of a program for a run that this form suits: where straight code leaves the heaviest unit out, and so has
-    /// little to give to more than one lane, groups.
-    fn suited(program: &Units, form: Form) -> Self {
-        let code = Self::of(program, form);
-        match (program, form) {
-            (Units::Machine(units, plan), Form::FewLanes) if !code.has_heaviest(plan) => Self::of_units(units, plan),
-            _ => code,
-        }
-    }
-
-    /// Whether straight code has the heaviest unit of the plan.
-    fn has_heaviest(&self, plan: &Plan) -> bool {
-        let heaviest = plan.body.units.values().max_by_key(|unit| unit.cost.weight);
-        let first = heaviest.map(|unit| unit.blocks[0].index());
-        let mut blocks = self.straight.iter().flat_map(|straight| &straight.region.blocks);
-        first.is_none_or(|first| blocks.any(|block| block.index() == first))
-    }
-
     /// The straight code of the units of a stack program, of which this plan was made.
-    pub fn straight(units: &unit::Program, plan: &Plan, form: Form) -> Self {
-        let mut code = Self { form, ..Self::new() };
+    pub fn straight(units: &unit::Program, plan: &Plan) -> Self {
+        let mut code = Self { form: Form::OneLane, ..Self::new() };
         let storage = Storage::of(&plan.body, &plan.globals);
-        let frame = straight::Straight { form };
-        code.straight = generator::straight(&frame, (&units.body, &storage), "ab_straight", &mut code.text);
+        let heaviest = cost::heaviest(&plan.body.units).map(|unit| plan.body.units[unit].blocks[0]);
+        let visited = heaviest.map(|block| unit::BlockId::new(block.index()));
+        let (body, text) = ((&units.body, &storage), &mut code.text);
+        code.straight = generator::straight(&straight::Straight, body, visited, "ab_straight", text);
         let there = code.straight.iter().flat_map(|straight| &straight.region.blocks).copied().collect();
         code.body_without(&units.body, (&plan.body, &storage), there);
         code

@@ -111,10 +111,10 @@ impl Compiler {
     pub(super) fn keep_spent(&self, _: &Key, _: Duration) {
         match self.0 {}
     }
-    pub(super) fn recalled(&self, _: &Key) -> Option<[f64; 2]> {
+    pub(super) fn recalled(&self, _: &Key, _: usize) -> Option<[f64; 2]> {
         match self.0 {}
     }
-    pub(super) fn keep(&self, _: &Key, _: &[f64; 2]) {
+    pub(super) fn keep(&self, _: &Key, _: usize, _: &[f64; 2]) {
         match self.0 {}
     }
     pub(super) fn times_key(&self, _: &str, _: &CompilerOptions) -> Key {

@@ -1,6 +1,6 @@
-//! The frame of straight code: a function has one lane of a shard until that comes to a block without a text.
+//! The frame of straight code: a function has the lane of a shard of one until that comes to a block without a text, or
+//! has come to a unit so often.
 
-use crate::backend::Form;
 use crate::backend::generator::{
     Access, Limits, Mapped, Pile, RegionFrame, RegionFunction, Stored, StraightFrame, memory_type, prefix,
 };
@@ -15,9 +15,7 @@ const LIMITS: Limits = Limits::new(256, 1 << 14, 64 << 10, 1 << 20);
 
 /// How straight C meets the machine on a CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Straight {
-    pub(super) form: Form,
-}
+pub(super) struct Straight;
 
 impl Access for Straight {
     fn limits(&self) -> Limits {
@@ -57,12 +55,8 @@ impl RegionFrame for Straight {
             out.push('\n');
         };
         w(format!("_Static_assert(LANES == 1, \"it has one lane\");\nvoid {}(struct ab_call *c) {{", function.name));
-        w(format!("    enum {{ TAPES = {tapes}, STACKS = {stacks} }};"));
+        w(format!("    enum {{ TAPES = {tapes}, STACKS = {stacks}, width = 1, at = 0 }};"));
         w("    const B m = b_splat(1);".to_owned());
-        w(match self.form {
-            Form::OneLane => "    enum { width = 1, at = 0 };".to_owned(),
-            _ => "    const int64_t width = c->width, at = c->at;".to_owned(),
-        });
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));
             w(format!("    const {ty} *c{} = c->constants[{i}];", constant.index()));
@@ -179,6 +173,11 @@ impl RegionFrame for Straight {
 impl StraightFrame for Straight {
     fn entry(&self) -> String {
         "c->entry".to_owned()
+    }
+
+    fn visit(&self, exit: usize) -> Vec<String> {
+        let leave = self.leave(exit, None).join(" ");
+        vec![format!("if (AB_RARE(c->visits <= 0)) {{ {leave} }}"), "c->visits--;".to_owned()]
     }
 
     fn call(&self, ret: BlockId, deep: usize, full: usize) -> Vec<String> {

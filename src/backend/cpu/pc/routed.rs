@@ -6,7 +6,7 @@ use crate::backend::cpu::run_unit::{Exit, Left, NoRoom, RunUnit, Steps, UnitShar
 use crate::backend::cpu::segments::{Routing, serve};
 use crate::backend::cpu::straight::{Lane, serves};
 use crate::base::Id as _;
-use crate::exec::mask::{lanes_in_groups, lanes_of};
+use crate::exec::mask::lanes_in_groups;
 use crate::plan::{BlockId, Body, Terminator, Unit, UnitId};
 use crate::run::{Activity, Execution, Settings};
 use crate::vmath::Real;
@@ -41,7 +41,7 @@ impl<'a> Way<'a> {
         width: usize,
     ) -> Self {
         if let Some(straight) = native.and_then(NativeBody::straight)
-            && straight.serves(width)
+            && width == 1
             && straight.has(unit)
             && serves(settings)
         {
@@ -98,23 +98,18 @@ impl<'a, R: Real> RunUnit<Shard<'a, R>, UnitId> for Straight<'a> {
     fn run(self, shard: &mut Shard<'a, R>, id: UnitId) -> Result<usize, NoRoom> {
         let plan = shard.plan;
         let first = plan.body.units[id].blocks[0];
-        let entry = (first, &plan.body.blocks[first].loc);
-        let (mut began, waiting) = (0, shard.waiting.mask(id.0 as usize).to_vec());
-        for at in lanes_of(&waiting) {
-            shard.stepper.active.take_lane(&mut shard.waiting, id.0 as usize, at);
-            let (frame, returns, handlers) = (&mut shard.frame, &mut shard.returns, &mut shard.handlers);
-            let lane = Lane { at, frame, returns, handlers };
-            let Ok(left) = shard.stepper.call_straight(lane, self.0, entry) else {
-                shard.send(first);
-                return if began > 0 { Ok(began) } else { Err(NoRoom) };
-            };
-            if let Some(RegionExit { from, to }) = left {
-                let exit = to.map_or(Exit::Terminator, |to| Exit::To(BlockId::new(to.index())));
-                shard.leave(id, Left { from: BlockId::new(from.index()), exit, began: 1 });
-            }
-            began += 1;
+        shard.stepper.active.take(&mut shard.waiting, id.0 as usize);
+        let (frame, returns, handlers) = (&mut shard.frame, &mut shard.returns, &mut shard.handlers);
+        let lane = Lane { frame, returns, handlers, visits: &mut shard.visits };
+        let Ok(left) = shard.stepper.call_straight(lane, self.0, (first, &plan.body.blocks[first].loc)) else {
+            shard.send(first);
+            return Err(NoRoom);
+        };
+        if let Some(RegionExit { from, to }) = left {
+            let exit = to.map_or(Exit::Terminator, |to| Exit::To(BlockId::new(to.index())));
+            shard.leave(id, Left { from: BlockId::new(from.index()), exit, began: 1 });
         }
-        Ok(began)
+        Ok(1)
     }
 }
 

@@ -45,6 +45,9 @@ impl<R: Real> Shard<'_, R> {
             stack.reset(&self.free);
             stack.trim();
         }
+        if let Some(alone) = &mut self.alone {
+            alone.trim();
+        }
     }
 
     /// A lane goes back to a call: its stacks are as high as they were, and what the callee gives is spoilt.

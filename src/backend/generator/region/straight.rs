@@ -32,6 +32,8 @@ use crate::vmath::{BinaryFn, Computed, UnaryFn};
 pub(in crate::backend) trait StraightFrame: RegionFrame {
     /// The block at which the lane enters the function, as an expression.
     fn entry(&self) -> String;
+    /// The statements that count a visit of the lane, which leaves by this exit where it has no more of them.
+    fn visit(&self, exit: usize) -> Vec<String>;
     /// The statements that put a return address on top of those of the lane; the numbers of the places say where its calls
     /// are too deep, and where there is no memory.
     fn call(&self, ret: BlockId, deep: usize, full: usize) -> Vec<String>;
@@ -128,6 +130,8 @@ pub(super) struct Straight<'a> {
     returns: Vec<BlockId>,
     /// The first blocks of units, where lanes come in.
     pub(super) entries: Vec<BlockId>,
+    /// That of the unit whose visits are counted.
+    visited: Option<BlockId>,
     /// What the machine runs.
     kernels: Vec<KernelOp>,
     /// What it says.
@@ -147,14 +151,18 @@ pub struct StraightSegment {
     pub kernels: Vec<KernelOp>,
     /// The messages with values, by their numbers.
     pub messages: Vec<TrapMessage>,
+    /// Whether it has the unit whose visits are to be counted.
+    pub counts: bool,
     /// What a machine in the function has besides.
     pub(in crate::backend) machine: Option<MachineSegment>,
 }
 
-/// The straight function of a body, appended to `out`; none where no block has a text.
+/// The straight function of a body, appended to `out`; none where no block has a text. It counts how often a lane comes to
+/// the unit that begins with `visited`.
 pub(in crate::backend) fn straight<'a, T: Ending>(
     frame: &'a dyn StraightFrame,
     (body, storage): (&'a Body<T>, &'a Storage<'a>),
+    visited: Option<BlockId>,
     name: &str,
     out: &mut String,
 ) -> Option<StraightSegment> {
@@ -167,6 +175,7 @@ pub(in crate::backend) fn straight<'a, T: Ending>(
             frame,
             returns: body.blocks.values().filter_map(|block| block.term.returned_to()).collect(),
             entries: units().map(|unit| unit.blocks[0]).collect(),
+            visited,
             kernels: Vec::new(),
             messages: Vec::new(),
             machine: None,
@@ -207,6 +216,7 @@ pub(in crate::backend) fn machine<'a, T: Ending>(
         frame,
         returns: Vec::new(),
         entries: machine.entries(body),
+        visited: None,
         kernels: Vec::new(),
         messages: Vec::new(),
         machine: Some(machine),
@@ -238,6 +248,7 @@ fn written<T: Ending>(
     let declared = writer.declarations();
     let straight = writer.straight.take().expect("it was there before");
     let (kernels, messages) = (straight.kernels, straight.messages);
+    let counts = straight.visited.is_none_or(|visited| blocks.contains(&visited));
     let machine = straight.machine.map(|machine| machine.segment);
     let Writer { signature, sites, exits, scratch, functions: mut out, body: text, .. } = writer;
     let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
@@ -256,7 +267,8 @@ fn written<T: Ending>(
         scratch,
         exits,
     };
-    Ok((out, StraightSegment { region, stacks: signature.stacks.into_iter().collect(), kernels, messages, machine }))
+    let stacks = signature.stacks.into_iter().collect();
+    Ok((out, StraightSegment { region, stacks, kernels, messages, counts, machine }))
 }
 
 impl<T: Ending> Writer<'_, T> {
@@ -269,7 +281,7 @@ impl<T: Ending> Writer<'_, T> {
         let (entry, entries) = (straight.frame.entry(), straight.entries.clone());
         self.open(&format!("switch ({entry}) {{"));
         for block in entries {
-            self.line(format!("case {0}: goto b{0};", block.index()));
+            self.line(format!("case {}: goto {};", block.index(), self.label(None, block)));
         }
         self.line("default: __builtin_unreachable();");
         self.close();
@@ -296,6 +308,25 @@ impl<T: Ending> Writer<'_, T> {
         if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
+    /// Where a lane goes that comes to a block from another, or from outside.
+    pub(super) fn label(&self, from: Option<BlockId>, to: BlockId) -> String {
+        let visited = self.straight.as_ref().and_then(|straight| straight.visited) == Some(to);
+        let mut units = self.units.units.values();
+        let stays =
+            |from: BlockId| units.any(|unit| unit.region && unit.blocks.contains(&from) && unit.blocks.contains(&to));
+        let prefix = if visited && !from.is_some_and(stays) { "v" } else { "b" };
+        format!("{prefix}{}", to.index())
+    }
+
+    /// What comes before a block whose visits are counted.
+    pub(super) fn visit(&mut self, id: BlockId) {
+        let Some(straight) = self.straight.as_ref().filter(|straight| straight.visited == Some(id)) else { return };
+        let frame = straight.frame;
+        self.line(format!("v{}:;", id.index()));
+        let exit = self.exit(RegionExit { from: id, to: Some(id) });
+        self.lines(frame.visit(exit));
+    }
+
     /// Where lanes go that return.
     fn returns(&mut self) {
         let straight = self.straight.as_ref().expect("it is straight");
@@ -307,7 +338,7 @@ impl<T: Ending> Writer<'_, T> {
         for ret in returns {
             let number = ret.index();
             if self.blocks.contains(&ret) {
-                self.line(format!("case {number}: goto b{number};"));
+                self.line(format!("case {number}: goto {};", self.label(None, ret)));
                 continue;
             }
             self.line(format!("case {number}:"));

@@ -315,6 +315,7 @@ impl<'a, T: Ending> Writer<'a, T> {
         self.free.clear();
         self.free_behind_loop.clear();
         self.free_behind_sums.clear();
+        self.visit(id);
         self.line(format!("b{}:;", id.index()));
         self.open("{");
         if let Some(count) = self.frame.count(number) {
@@ -407,7 +408,7 @@ impl<'a, T: Ending> Writer<'a, T> {
                 if position <= from {
                     self.line(self.frame.stop());
                 }
-                self.line(format!("goto b{};", to.index()));
+                self.line(format!("goto {};", self.label(Some(self.blocks[from]), to)));
             }
             None => {
                 let exit = self.exit(RegionExit { from: self.blocks[from], to: Some(to) });

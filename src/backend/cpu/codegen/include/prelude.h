@@ -64,8 +64,9 @@ struct ab_call {
     int64_t stopped;
     // For arrays that are too large for the stack.
     void *scratch;
-    // For straight code: the lane, and the block that it enters at; notes how high stacks and tapes are when it makes an attempt.
-    int64_t at, entry;
+    // For straight code: the block that the lane enters at; how often it may still come to the unit whose visits are counted;
+    // notes how high stacks and tapes are when it makes an attempt.
+    int64_t entry, visits;
     void (*note)(struct ab_call *, uint32_t, uint32_t, const uint32_t *);
     // Compute a function of each of so many reals, by its number.
     void (*map1)(int64_t, const void *, void *, int64_t);
