@@ -60,6 +60,12 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The page of a store, with the lanes of its run where that was traced.
+pub(super) fn of_store(path: &Path, store: &Path, trace: Option<&Path>) -> Result<(), Error> {
+    let (files, output, trace) = (vec![store.to_owned()], path.to_owned(), trace.map(Path::to_owned));
+    report(&ReportArgs { files, data_set: None, output, title: None, trace, observed_data: false }).map(drop)
+}
+
 /// The page of a run that was just made.
 pub(super) fn of_run(
     path: &Path,

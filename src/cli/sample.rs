@@ -15,7 +15,7 @@ use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
 use super::show::show_stats;
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::store::ShownArgs;
+use super::store::{Ran, ShownArgs};
 use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer as _, Reached, Sampling, Setting, settings_of};
 use crate::program::io::NamedValues;
@@ -32,13 +32,6 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     options.first_lane = args.chain.id - 1;
     if args.store.store.is_some() && (args.draws_file.output.is_some() || args.draws_file.format.is_some()) {
         return Err(Error::new(ErrorKind::Option, "--store has the draws: leave --output and --format out"));
-    }
-    if let Some(store) = args.store.store.as_ref().filter(|_| args.report.is_some()) {
-        let message = format!("--report is of draws in memory: `autobatch report {}` shows a store", store.display());
-        return Err(Error::new(ErrorKind::Option, message));
-    }
-    if args.store.store.is_some() && (args.trace.trace.is_some() || args.profile.is_some()) {
-        return Err(Error::new(ErrorKind::Option, "--trace and --profile are of runs without --store"));
     }
     let own = args.lane_data.as_deref().map(NamedValues::read).transpose()?;
     if own.is_some() {
@@ -67,11 +60,12 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let loaded = Model::load_sets(model, &args.data, own.as_ref(), SAMPLED, options.settings.seed)?;
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
-    if args.store.store.is_some() {
+    if let Some(store) = &args.store.store {
         let shown =
             ShownArgs { summary: args.summary.clone(), no_summary: false, diagnose: args.diagnose, stats: args.stats };
         drop(lines);
-        return store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop));
+        let ran = store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop))?;
+        return after_store(args, store, ran);
     }
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
@@ -149,6 +143,22 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     // Only now, so that the summary is not lost with the file.
     written?;
     Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+}
+
+/// Writes what else is asked of a run whose draws are in a store.
+fn after_store(args: &SampleArgs, store: &Path, ran: Ran) -> Result<ExitCode, Error> {
+    profile::write(args.profile.as_deref(), &ran.stats)?;
+    trace::write(&args.trace, &ran.stats)?;
+    match &args.report {
+        Some(path) if ran.has_draws => page::of_store(path, store, args.trace.trace.as_deref())?,
+        Some(path) => note(&format!(
+            "{} was not written: where there are draws of all chains, `autobatch report {} --output {0}` does",
+            path.display(),
+            store.display()
+        )),
+        None => {}
+    }
+    Ok(ran.code)
 }
 
 /// Refuses what is of one posterior where there are many.

@@ -14,6 +14,7 @@ use crate::mcmc::sampling::{
 };
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::report::{Advice, DataSetsSummary, Diagnosis, Summary};
+use crate::run::Stats;
 use crate::store::{BLOCK, RunPlan, RunStatus, RunStore, StoredSetting};
 
 use super::args::{EngineArgs, range};
@@ -106,7 +107,7 @@ pub(super) fn sample(
     (args, chain): (&StoreArgs, &ChainArgs),
     shown: &ShownArgs,
     (options, stop): (&Options, &Arc<AtomicBool>),
-) -> Result<ExitCode, Error> {
+) -> Result<Ran, Error> {
     let root = args.store.as_deref().expect("it is asked for");
     let keep = (!args.keep.is_empty()).then(|| args.keep.clone());
     let (plan, files) = sampling.plan(job, keep, options)?;
@@ -148,12 +149,8 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         let (before, draws) = sampling::ask_for_more(&args.store, args.more_draws)?;
         note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
-    run(
-        &args.store,
-        (args.lanes.clone(), args.wait),
-        (&args.shown, (args.progress, args.refresh)),
-        (&options, &nothing_to_keep_yet()),
-    )
+    let shown = (&args.shown, (args.progress, args.refresh));
+    Ok(run(&args.store, (args.lanes.clone(), args.wait), shown, (&options, &nothing_to_keep_yet()))?.code)
 }
 
 /// Ends a store whose chains several processes have run.
@@ -198,13 +195,23 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
     show(root, (&store, &stored), &args.shown)
 }
 
+/// What became of a run whose draws are in a store.
+pub(super) struct Ran {
+    /// How the process ends.
+    pub(super) code: ExitCode,
+    /// What was counted.
+    pub(super) stats: Stats,
+    /// Whether there are draws of all chains.
+    pub(super) has_draws: bool,
+}
+
 /// Runs the chains of a store on.
 fn run(
     root: &Path,
     (lanes, wait): (Option<Range<usize>>, u32),
     (shown, how): (&ShownArgs, (ProgressName, Option<usize>)),
     (options, stop): (&Options, &Arc<AtomicBool>),
-) -> Result<ExitCode, Error> {
+) -> Result<Ran, Error> {
     let mut options = options.clone();
     let lines = Lines::of(&mut options);
     options.settings.stop = Some(Arc::clone(stop));
@@ -225,6 +232,7 @@ fn run(
         note(&format!("{} iterations were there already", run.resumed));
     }
     let (name, stopped) = (root.display(), stop.load(Ordering::Relaxed));
+    let ended = |code, has_draws| Ran { code, stats: run.stats.clone(), has_draws };
     let Some(stored) = stored else {
         let (a, b) = (chains.start, chains.end);
         tell_traps(progress, chains);
@@ -238,10 +246,10 @@ fn run(
             n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
         });
         if *waits {
-            return Ok(ExitCode::from(TRY_AGAIN));
+            return Ok(ended(ExitCode::from(TRY_AGAIN), false));
         }
         // A chain that trapped would trap again: the task is done, and who merges is told.
-        return Ok(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS });
+        return Ok(ended(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS }, false));
     };
     let code = show(root, (store, stored), shown)?;
     if shown.stats {
@@ -249,9 +257,9 @@ fn run(
     }
     if stopped && !progress.open.is_empty() {
         note(&format!("stopped: `autobatch resume {name}` goes on"));
-        return Ok(interrupted());
+        return Ok(ended(interrupted(), stored.draws.draws > 0));
     }
-    Ok(code)
+    Ok(ended(code, stored.draws.draws > 0))
 }
 
 fn tell_traps(progress: &StoredProgress, chains: &Range<usize>) {

@@ -321,12 +321,7 @@ impl<'a, R: Real> Shard<'a, R> {
 
     /// Lanes from the queue take the free slots.
     fn refill(&mut self) {
-        self.refill_beside(0);
-    }
-
-    /// The same, but for the slots of lanes that are elsewhere.
-    fn refill_beside(&mut self, elsewhere: usize) {
-        let positions = self.queue.take(self.width - self.live - elsewhere);
+        let positions = self.queue.take(self.width - self.live);
         if positions.is_empty() {
             return;
         }

@@ -503,6 +503,38 @@ fn only_what_is_kept_is_stored() {
 
 /// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
 #[test]
+fn a_stored_run_has_the_page_the_trace_and_the_profile_that_others_have() {
+    let folder = Folder::new("store-page");
+    let (store, page) = (path(&folder, "run.zarr"), path(&folder, "run.html"));
+    let (trace, profile) = (path(&folder, "trace.json"), path(&folder, "profile.json"));
+    let model = "nuts/models/eight_schools.ab";
+    let sizes = ["--chains", "4", "--warmup", "20", "--draws", "30"];
+    let asked = ["--report", &page, "--trace", &trace, "--profile", &profile];
+    let said = done(&sampled(model, &store, &[&sizes[..], &asked].concat()));
+    assert!(said.contains("profile written to"), "{said}");
+    let text = std::fs::read_to_string(&page).expect("the page is there");
+    let of_store = path(&folder, "of-store.html");
+    done(&["report", &store, "--output", &of_store, "--trace", &trace]);
+    assert_eq!(text, std::fs::read_to_string(&of_store).unwrap());
+    assert!(text.contains("theta"), "it shows the parameters");
+    let json = |file: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(file).expect("it is there")).expect("it is JSON")
+    };
+    assert!(json(&trace)["traceEvents"].as_array().is_some_and(|events| events.len() > 10));
+    assert!(json(&profile)["blocks"].as_array().is_some_and(|blocks| !blocks.is_empty()));
+    // Where others have chains yet to run, it says how to come by the page.
+    let (part, page) = (path(&folder, "part.zarr"), path(&folder, "part.html"));
+    let sizes = ["--chains", "66", "--warmup", "5", "--draws", "5", "--lanes", "0..64"];
+    let said = done(&sampled(model, &part, &[&sizes[..], &["--report", &page]].concat()));
+    assert!(said.contains(&format!("`autobatch report {part} --output {page}` does")), "{said}");
+    assert!(!Path::new(&page).exists());
+    // Names are looked at before anything runs.
+    let other = path(&folder, "other.zarr");
+    assert!(refused(&sampled(model, &other, &["--report", "page.txt"])).contains("must end in .html"));
+    assert!(!Path::new(&other).exists());
+}
+
+#[test]
 fn tasks_of_a_job_array_fill_a_store() {
     let folder = Folder::new("store-slurm");
     let (whole, store) = (path(&folder, "whole.zarr"), path(&folder, "run.zarr"));

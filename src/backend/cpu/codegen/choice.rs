@@ -16,10 +16,10 @@
 //! later than that of groups, which is likely to be what serves; but of one or two lanes a shard straight code is, and
 //! goes on with them when it is there.
 //!
-//! **Verdicts.** There is one for each number of lanes that go on together, by powers of two. A form must be faster by a
-//! margin to take over. Whoever lost is tried again when the runs have taken twice as long, since the machine may have
-//! been busy, and the next lanes may be others. Both times are kept on disk beside the code of groups, and the next
-//! process begins with them.
+//! **Verdicts.** There is one for each number of lanes that go on together, by powers of two, or it follows from that
+//! of more of them, or of fewer. A form must be faster by a margin to take over. Whoever lost is tried again when the
+//! runs have taken twice as long, since the machine may have been busy, and the next lanes may be others. Both times
+//! are kept on disk beside the code of groups, and the next process begins with them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -49,6 +49,8 @@ const TURN: Duration = Duration::from_millis(100);
 const MOVES: u32 = 128;
 /// Numbers of lanes with a verdict of their own: one, two, up to four, eight, and so on.
 const CLASSES: usize = 12;
+/// Lanes of a shard up to which straight code is quicker in every second program.
+const SOME: usize = 4;
 /// Lanes of a shard up to which straight code is taken to be quicker: `benches/RESULTS.md` has what was measured.
 pub(in crate::backend::cpu) const FEW: usize = 2;
 
@@ -114,6 +116,8 @@ struct Verdict {
     is_tried: bool,
     /// Seconds of runs after which the other form is tried again.
     again: f64,
+    /// Whether the code of groups was there at the last look.
+    was_there: bool,
     /// Whether the side was measured, here or before.
     is_known: bool,
     /// Whether what is kept on disk was looked at.
@@ -145,13 +149,15 @@ impl Verdict {
                 self.straight.known().map(seconds)
             }
         };
-        // Code that came since then was never tried.
-        let is_due = spent >= self.again || in_groups.is_none();
-        cost.is_some_and(|cost| ENOUGH.as_secs_f64() + cost <= WORTH * spent && is_due)
+        cost.is_some_and(|cost| ENOUGH.as_secs_f64() + cost <= WORTH * spent && spent >= self.again)
     }
 
     /// What a shard of so many lanes does next.
     fn next(&mut self, role: Role, is_there: bool, spent: f64, lanes: usize) -> Role {
+        if is_there && !std::mem::replace(&mut self.was_there, true) {
+            // It was never tried.
+            self.again = 0.0;
+        }
         let in_groups = match role {
             // Code of groups that came meanwhile runs nothing here.
             Role::Tries(Side::Straight) => self.in_groups(is_there).or(self.by_steps.known()),
@@ -212,16 +218,14 @@ fn class(lanes: usize) -> usize {
     (lanes.max(1).next_power_of_two().ilog2() as usize).min(CLASSES - 1)
 }
 
-/// The side that is likely to be faster with a class of lanes: fewer of them make groups slower for each, and no more make
-/// straight code quicker.
-fn likely(verdicts: &[Verdict], class: usize) -> Side {
-    let is = |verdict: &Verdict, side| verdict.is_known && verdict.side == side;
-    if verdicts[class..].iter().any(|verdict| is(verdict, Side::Straight)) {
-        Side::Straight
-    } else if verdicts[..=class].iter().any(|verdict| is(verdict, Side::Groups)) {
-        Side::Groups
+/// The side that is known to be faster with a class of lanes since it is with more of them, or with fewer: fewer lanes make
+/// groups slower for each of them, and no more make straight code quicker.
+fn implied(verdicts: &[Verdict], class: usize) -> Option<Side> {
+    let known = |verdicts: &[Verdict], side| verdicts.iter().any(|verdict| verdict.is_known && verdict.side == side);
+    if known(&verdicts[class + 1..], Side::Straight) {
+        Some(Side::Straight)
     } else {
-        Verdict::before(1 << class).side
+        known(&verdicts[..class], Side::Groups).then_some(Side::Groups)
     }
 }
 
@@ -262,18 +266,20 @@ impl Choice {
         if few && serves() { &self.one_lane } else { &self.groups }
     }
 
+    /// Seconds that runs have taken so far.
+    fn spent(&self, run: Run) -> f64 {
+        (self.groups.spent() + run.began.elapsed()).as_secs_f64()
+    }
+
     /// What becomes of a shard in which so many lanes go on together.
     fn next(&self, role: Role, run: Run, lanes: usize) -> Role {
         let Run { busy, few, .. } = run;
         let ran = run.began.elapsed();
         let mut verdicts = self.verdicts();
         self.recall(&mut verdicts[class(lanes)], class(lanes));
-        let likely = likely(&verdicts[..], class(lanes));
+        let implied = implied(&verdicts[..], class(lanes));
         let verdict = &mut verdicts[class(lanes)];
-        if !verdict.is_known && !verdict.is_tried {
-            verdict.side = likely;
-        }
-        let (is_there, spent) = (self.groups.native().is_some(), (self.groups.spent() + ran).as_secs_f64());
+        let (is_there, spent) = (self.groups.native().is_some(), self.spent(run));
         let awaited = self.awaited(few);
         if !is_there && !self.one_lane.is_at_work() {
             // Lanes in straight code look out for nothing.
@@ -283,10 +289,20 @@ impl Choice {
             if few && !is_there {
                 self.groups.passed_after(LATER, ran, busy);
             }
+            if let Some(side) = implied.filter(|_| !verdict.is_known && !verdict.is_tried) {
+                // A try would say what is known.
+                verdict.side = side;
+                return Role::Takes(side);
+            }
             return verdict.next(role, is_there, spent, lanes);
         }
         // Where it was faster before, it is looked for at once.
-        let later = if verdict.side == Side::Straight && verdict.is_known { 0.0 } else { LATER };
+        let was_faster = verdict.side == Side::Straight && verdict.is_known || implied == Some(Side::Straight);
+        let later = match lanes {
+            _ if was_faster => 0.0,
+            ..=SOME => 0.5 * LATER,
+            _ => LATER,
+        };
         let worth = later == 0.0 || Verdict { side: Side::Groups, ..*verdict }.is_worth(is_there, spent, lanes);
         if worth && !self.groups.is_at_work() {
             self.one_lane.passed_after(later, ran, busy);
@@ -483,7 +499,7 @@ impl<'a> Course<'a> {
         (self.done, self.skipped, self.looked) = (0, 0, now);
         let side = self.role.side();
         if before != class {
-            self.break_off(choice, before);
+            self.break_off(choice, run, before);
         }
         self.role = choice.next(self.role, run, lanes);
         if self.role.side() != side {
@@ -496,7 +512,7 @@ impl<'a> Course<'a> {
     #[cold]
     pub(in crate::backend::cpu) fn straight_came(&mut self, lanes: usize) {
         let Chooser::Measured(choice, run) = self.chooser else { return };
-        self.break_off(choice, self.class);
+        self.break_off(choice, run, self.class);
         self.role = choice.next(self.role, run, lanes);
         (self.class, self.done, self.left, self.skipped, self.looked) = (class(lanes), 0, 1, 1, Instant::now());
     }
@@ -530,8 +546,8 @@ impl<'a> Course<'a> {
 
     /// There is no room for a lane in straight code: groups go on with all of them.
     pub(in crate::backend::cpu) fn without_straight(&mut self) {
-        if let Chooser::Measured(choice, _) = self.chooser {
-            self.break_off(choice, self.class);
+        if let Chooser::Measured(choice, run) = self.chooser {
+            self.break_off(choice, run, self.class);
         }
         (self.chooser, self.role) = (Chooser::Nobody, Role::Takes(Side::Groups));
     }
@@ -544,10 +560,12 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// A try comes to no verdict, and is made again.
-    fn break_off(&mut self, choice: &Choice, class: usize) {
+    /// A try comes to no verdict, and is made again when as much as it may have cost is little once more.
+    fn break_off(&mut self, choice: &Choice, run: Run, class: usize) {
         if let Role::Tries(side) = self.role {
-            choice.verdicts()[class].is_tried = false;
+            let spent = choice.spent(run);
+            let verdict = &mut choice.verdicts()[class];
+            (verdict.is_tried, verdict.again) = (false, 1.5 * spent);
             self.role = Role::Takes(side.other());
         }
     }
@@ -556,8 +574,8 @@ impl<'a> Course<'a> {
 impl Drop for Course<'_> {
     /// A try is broken off for want of lanes, or since the run was stopped.
     fn drop(&mut self) {
-        if let Chooser::Measured(choice, _) = self.chooser {
-            self.break_off(choice, self.class);
+        if let Chooser::Measured(choice, run) = self.chooser {
+            self.break_off(choice, run, self.class);
         }
     }
 }
@@ -573,7 +591,7 @@ mod tests {
     /// In groups work takes 2 ms, in straight code so long.
     fn verdict(straight: Option<f64>) -> Verdict {
         let straight = straight.map_or_else(Pace::default, Pace::recalled);
-        Verdict { in_groups: Pace::recalled(2e-3), straight, ..Verdict::before(LANES) }
+        Verdict { in_groups: Pace::recalled(2e-3), straight, was_there: true, ..Verdict::before(LANES) }
     }
 
     /// A shard looks after runs of so many seconds.
@@ -667,15 +685,20 @@ mod tests {
             assert_eq!(trying.role, TRIES);
             assert!(trying.straight().is_some());
             assert_eq!(begin().role, GROUPS);
+            drop(trying);
+            // Not before long.
+            assert_eq!(begin().role, GROUPS);
+            let spent = choice.groups.spent();
+            choice.groups.add(spent, false);
         }
         let mut trying = begin();
         choice.verdicts()[class(8)].straight = Pace { work: 1e6, seconds: 1.0 };
         assert!(trying.did(1));
         trying.look(8);
         assert_eq!((trying.role, begin().role), (STRAIGHT, STRAIGHT));
-        // So it is likely to win with fewer lanes, and of more nothing is known.
+        // So it does with fewer lanes, without a try, and of more nothing is known.
         let others = [4, 9].map(|lanes| Course::measured(&choice, run, (true, lanes)).role);
-        assert_eq!(others, [STRAIGHT, GROUPS]);
+        assert_eq!((others, choice.verdicts()[class(4)].is_known), ([STRAIGHT, GROUPS], false));
         // Who tries with other lanes in the end comes to no verdict.
         choice.verdicts()[class(8)] = Verdict { in_groups: Pace { work: 1e6, seconds: 1e6 }, ..Verdict::before(8) };
         let mut trying = begin();

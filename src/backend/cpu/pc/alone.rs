@@ -44,8 +44,7 @@ impl<'a, R: Real> Shard<'a, R> {
             turn.visits += self.run_slice(&mut alone, turn);
             if alone.live > 0 && turn.began.elapsed() >= turn.longest {
                 turn.began = Instant::now();
-                // Those that no shard has taken take turns too.
-                self.refill_beside(alone.live);
+                // Those that no shard has taken go to the thread that is free first.
                 if self.live > 0 && self.take_lane(&mut alone, 0).is_ok() {
                     self.course.spared(turn.began.elapsed());
                 }
