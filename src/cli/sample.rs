@@ -149,6 +149,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
 fn after_store(args: &SampleArgs, store: &Path, ran: Ran) -> Result<ExitCode, Error> {
     profile::write(args.profile.as_deref(), &ran.stats)?;
     trace::write(&args.trace, &ran.stats)?;
+    let code = ran.code?;
     match &args.report {
         Some(path) if ran.has_draws => page::of_store(path, store, args.trace.trace.as_deref())?,
         Some(path) => note(&format!(
@@ -158,7 +159,7 @@ fn after_store(args: &SampleArgs, store: &Path, ran: Ran) -> Result<ExitCode, Er
         )),
         None => {}
     }
-    Ok(ran.code)
+    Ok(code)
 }
 
 /// Refuses what is of one posterior where there are many.

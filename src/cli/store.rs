@@ -150,7 +150,7 @@ pub(super) fn resume(args: &ResumeArgs) -> Result<ExitCode, Error> {
         note(&format!("{draws} iterations after warmup of each chain, where there were {before}"));
     }
     let shown = (&args.shown, (args.progress, args.refresh));
-    Ok(run(&args.store, (args.lanes.clone(), args.wait), shown, (&options, &nothing_to_keep_yet()))?.code)
+    run(&args.store, (args.lanes.clone(), args.wait), shown, (&options, &nothing_to_keep_yet()))?.code
 }
 
 /// Ends a store whose chains several processes have run.
@@ -198,7 +198,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<ExitCode, Error> {
 /// What became of a run whose draws are in a store.
 pub(super) struct Ran {
     /// How the process ends.
-    pub(super) code: ExitCode,
+    pub(super) code: Result<ExitCode, Error>,
     /// What was counted.
     pub(super) stats: Stats,
     /// Whether there are draws of all chains.
@@ -246,20 +246,24 @@ fn run(
             n => format!("{n} of the chains {a}..{b} lack draws: `autobatch resume {name} --lanes {a}..{b}` goes on"),
         });
         if *waits {
-            return Ok(ended(ExitCode::from(TRY_AGAIN), false));
+            return Ok(ended(Ok(ExitCode::from(TRY_AGAIN)), false));
         }
         // A chain that trapped would trap again: the task is done, and who merges is told.
-        return Ok(ended(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS }, false));
+        return Ok(ended(Ok(if stopped && own > 0 { interrupted() } else { ExitCode::SUCCESS }), false));
     };
-    let code = show(root, (store, stored), shown)?;
+    let code = show(root, (store, stored), shown);
+    let has_draws = code.is_ok() && stored.draws.draws > 0;
+    if code.is_err() {
+        return Ok(ended(code, has_draws));
+    }
     if shown.stats {
         print(&format!("\n{}", show_stats(&run.stats)));
     }
     if stopped && !progress.open.is_empty() {
         note(&format!("stopped: `autobatch resume {name}` goes on"));
-        return Ok(ended(interrupted(), stored.draws.draws > 0));
+        return Ok(ended(Ok(interrupted()), has_draws));
     }
-    Ok(ended(code, stored.draws.draws > 0))
+    Ok(ended(code, has_draws))
 }
 
 fn tell_traps(progress: &StoredProgress, chains: &Range<usize>) {

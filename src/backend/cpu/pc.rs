@@ -242,7 +242,7 @@ impl<'a, R: Real> Shard<'a, R> {
         self.native = Some(native.body(0));
         self.ways = ways(self.plan, self.native, self.stepper.env.settings, self.width);
         self.stepper.calls.forget();
-        self.course.changed(self.width);
+        self.course.changed(self.together(0));
     }
 
     fn run(mut self) -> Vec<Report> {
@@ -321,7 +321,12 @@ impl<'a, R: Real> Shard<'a, R> {
 
     /// Lanes from the queue take the free slots.
     fn refill(&mut self) {
-        let positions = self.queue.take(self.width - self.live);
+        self.refill_beside(0);
+    }
+
+    /// The same, but for the slots of lanes that are elsewhere.
+    fn refill_beside(&mut self, elsewhere: usize) {
+        let positions = self.queue.take(self.width - self.live - elsewhere);
         if positions.is_empty() {
             return;
         }

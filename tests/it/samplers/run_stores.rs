@@ -501,7 +501,6 @@ fn only_what_is_kept_is_stored() {
     assert_eq!(stored(&store, "unconstrained_posterior/q", 10).shape[2..], [10]);
 }
 
-/// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
 #[test]
 fn a_stored_run_has_the_page_the_trace_and_the_profile_that_others_have() {
     let folder = Folder::new("store-page");
@@ -534,6 +533,7 @@ fn a_stored_run_has_the_page_the_trace_and_the_profile_that_others_have() {
     assert!(!Path::new(&other).exists());
 }
 
+/// The template for Slurm, as its tasks run it: each with its number, in any order, one of them twice.
 #[test]
 fn tasks_of_a_job_array_fill_a_store() {
     let folder = Folder::new("store-slurm");

@@ -39,6 +39,12 @@ const WORTH: f64 = 0.03;
 const MARGIN: f64 = 1.1;
 /// A measurement of less time than this says little.
 const ENOUGH: Duration = Duration::from_millis(2);
+/// What was measured before is not looked at again before runs have taken so many seconds.
+const RECALLED: f64 = 2.0;
+/// A verdict says something of other numbers of lanes until so many times the seconds after which it is looked at again.
+const IMPLIES: f64 = 4.0;
+/// Tries end after so many lanes of which nothing can be measured.
+const MOST_VAIN: u32 = 2;
 /// Of what was measured before the last so much, half is forgotten.
 const MEMORY: Duration = Duration::from_millis(500);
 /// How much later the compiler of what is less likely to serve starts than the other one.
@@ -166,6 +172,10 @@ impl Verdict {
         match (role, in_groups, self.straight.known()) {
             (Role::Tries(_), Some(in_groups), Some(straight)) if self.is_tried => {
                 self.decide((in_groups, straight), spent);
+                if is_there && self.in_groups.known().is_none() {
+                    // Code that came meanwhile was not tried.
+                    (self.is_known, self.again) = (false, 0.0);
+                }
                 Role::Takes(self.side)
             }
             (Role::Tries(tried), ..) if self.is_tried && tried != self.side => role,
@@ -219,13 +229,17 @@ fn class(lanes: usize) -> usize {
 }
 
 /// The side that is known to be faster with a class of lanes since it is with more of them, or with fewer: fewer lanes make
-/// groups slower for each of them, and no more make straight code quicker.
-fn implied(verdicts: &[Verdict], class: usize) -> Option<Side> {
-    let known = |verdicts: &[Verdict], side| verdicts.iter().any(|verdict| verdict.is_known && verdict.side == side);
-    if known(&verdicts[class + 1..], Side::Straight) {
-        Some(Side::Straight)
-    } else {
-        known(&verdicts[..class], Side::Groups).then_some(Side::Groups)
+/// groups slower for each of them, and no more make straight code quicker. The nearest of those that were measured not long
+/// before `spent` seconds of runs says so.
+fn implied(verdicts: &[Verdict], class: usize, spent: f64) -> Option<Side> {
+    let says = |at: &usize| verdicts[*at].is_known && spent < IMPLIES * verdicts[*at].again;
+    let more = (class + 1..verdicts.len()).find(says).filter(|at| verdicts[*at].side == Side::Straight);
+    let fewer = (0..class).rev().find(says).filter(|at| verdicts[*at].side == Side::Groups);
+    match (more, fewer) {
+        (Some(more), Some(fewer)) if class - fewer < more - class => Some(Side::Groups),
+        (Some(_), _) => Some(Side::Straight),
+        (None, Some(_)) => Some(Side::Groups),
+        (None, None) => None,
     }
 }
 
@@ -276,10 +290,15 @@ impl Choice {
         let Run { busy, few, .. } = run;
         let ran = run.began.elapsed();
         let mut verdicts = self.verdicts();
-        self.recall(&mut verdicts[class(lanes)], class(lanes));
-        let implied = implied(&verdicts[..], class(lanes));
-        let verdict = &mut verdicts[class(lanes)];
         let (is_there, spent) = (self.groups.native().is_some(), self.spent(run));
+        self.recall(&mut verdicts[class(lanes)], class(lanes), spent);
+        let implied = implied(&verdicts[..], class(lanes), spent);
+        let verdict = &mut verdicts[class(lanes)];
+        if !verdict.is_known && !verdict.is_tried {
+            // The last lanes of many are not worth a shard of their own before that is known.
+            let before = if few { Verdict::before(lanes).side } else { Side::Groups };
+            verdict.side = implied.unwrap_or(before);
+        }
         let awaited = self.awaited(few);
         if !is_there && !self.one_lane.is_at_work() {
             // Lanes in straight code look out for nothing.
@@ -289,10 +308,9 @@ impl Choice {
             if few && !is_there {
                 self.groups.passed_after(LATER, ran, busy);
             }
-            if let Some(side) = implied.filter(|_| !verdict.is_known && !verdict.is_tried) {
+            if implied.is_some() && !verdict.is_known && !verdict.is_tried {
                 // A try would say what is known.
-                verdict.side = side;
-                return Role::Takes(side);
+                return Role::Takes(verdict.side);
             }
             return verdict.next(role, is_there, spent, lanes);
         }
@@ -311,7 +329,7 @@ impl Choice {
     }
 
     /// Begins with what earlier processes have measured, once it is known what it is kept under.
-    fn recall(&self, verdict: &mut Verdict, class: usize) {
+    fn recall(&self, verdict: &mut Verdict, class: usize, spent: f64) {
         let Some(recalled) = (!verdict.recalled && !verdict.is_tried).then(|| self.groups.recalled(class)).flatten()
         else {
             return;
@@ -321,6 +339,7 @@ impl Choice {
             verdict.side = if straight < in_groups { Side::Straight } else { Side::Groups };
             (verdict.in_groups, verdict.straight) = (Pace::recalled(in_groups), Pace::recalled(straight));
             (verdict.kept, verdict.is_known) = (Some(verdict.side), true);
+            (verdict.was_there, verdict.again) = (true, RECALLED.max(2.0 * spent));
         }
     }
 
@@ -390,6 +409,8 @@ pub(in crate::backend::cpu) struct Course<'a> {
     looked: Instant,
     /// The verdict of the lanes that were there at the last look.
     class: usize,
+    /// Lanes of a try of which nothing could be measured.
+    vain: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -417,8 +438,8 @@ impl<'a> Course<'a> {
     }
 
     fn of(chooser: Chooser<'a>, role: Role) -> Self {
-        let (coded, skipped, done, left, class) = (false, 0, 0, 1, 0);
-        Self { chooser, role, coded, skipped, done, left, looked: Instant::now(), class }
+        let (coded, skipped, done, left, class, vain) = (false, 0, 0, 1, 0, 0);
+        Self { chooser, role, coded, skipped, done, left, looked: Instant::now(), class, vain }
     }
 
     /// A shard of so many lanes, of a run that has begun with the code of groups or without it.
@@ -535,6 +556,16 @@ impl<'a> Course<'a> {
     /// This time went to what is none of the work that is measured: lanes have changed over, say.
     pub(in crate::backend::cpu) fn spared(&mut self, time: Duration) {
         self.looked += time;
+    }
+
+    /// A lane came to its end of which nothing can be measured, since most of its way was done in groups.
+    pub(in crate::backend::cpu) fn was_vain(&mut self, time: Duration) {
+        self.spared(time);
+        self.vain += 1;
+        if let (Chooser::Measured(choice, run), true) = (self.chooser, self.vain > MOST_VAIN) {
+            self.break_off(choice, run, self.class);
+            self.vain = 0;
+        }
     }
 
     /// Generated functions came to a shard of groups in which so many lanes are half done without them.

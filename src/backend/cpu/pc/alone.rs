@@ -44,7 +44,8 @@ impl<'a, R: Real> Shard<'a, R> {
             turn.visits += self.run_slice(&mut alone, turn);
             if alone.live > 0 && turn.began.elapsed() >= turn.longest {
                 turn.began = Instant::now();
-                // Those that no shard has taken go to the thread that is free first.
+                // Lanes that take long take turns, those too that no shard has taken.
+                self.refill_beside(alone.live);
                 if self.live > 0 && self.take_lane(&mut alone, 0).is_ok() {
                     self.course.spared(turn.began.elapsed());
                 }
@@ -76,8 +77,7 @@ impl<'a, R: Real> Shard<'a, R> {
         let visits = alone.slice(self.course.slice());
         let ended = alone.live == 0 && !self.stepper.env.stopped();
         if ended && !turn.is_whole && turn.visits + visits == 0 {
-            // Most of its way was done elsewhere, and nothing tells how much.
-            self.course.spared(turn.began.elapsed());
+            self.course.was_vain(turn.began.elapsed());
         }
         if self.course.did(visits + u64::from(ended && turn.is_whole)) {
             self.course.look(self.together(alone.live));
