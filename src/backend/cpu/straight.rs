@@ -54,8 +54,9 @@ struct Callbacks<'t, 'a, R> {
 }
 
 impl<'a, R: Real> Stepper<'a, R> {
-    /// Takes the lane that is active, and no other is, from the first block of a unit as far as straight code goes. Returns
-    /// the exit, or none where it trapped. `loc`: where the unit stands.
+    /// Takes the lane, which is active, from the first block of a unit as far as straight code goes, or until it has come to
+    /// the unit whose visits are counted as often as it may. Returns the exit, or none where it trapped. `loc`: where the
+    /// unit stands.
     ///
     /// # Errors
     /// Where there is no memory to begin with; nothing was done.

@@ -317,12 +317,12 @@ impl Choice {
         // Where it was faster before, it is looked for at once.
         let was_faster = verdict.side == Side::Straight && verdict.is_known || implied == Some(Side::Straight);
         let later = match lanes {
-            _ if was_faster => 0.0,
-            ..=SOME => 0.5 * LATER,
-            _ => LATER,
+            _ if was_faster => Some(0.0),
+            _ if !Verdict { side: Side::Groups, ..*verdict }.is_worth(is_there, spent, lanes) => None,
+            ..=SOME => Some(0.5 * LATER),
+            _ => Some(LATER),
         };
-        let worth = later == 0.0 || Verdict { side: Side::Groups, ..*verdict }.is_worth(is_there, spent, lanes);
-        if worth && !self.groups.is_at_work() {
+        if let Some(later) = later.filter(|_| !self.groups.is_at_work()) {
             self.one_lane.passed_after(later, ran, busy);
         }
         Role::Takes(Side::Groups)
@@ -409,7 +409,7 @@ pub(in crate::backend::cpu) struct Course<'a> {
     looked: Instant,
     /// The verdict of the lanes that were there at the last look.
     class: usize,
-    /// Lanes of a try of which nothing could be measured.
+    /// Lanes of which nothing could be measured since it has gone over to this form.
     vain: u32,
 }
 
@@ -525,7 +525,7 @@ impl<'a> Course<'a> {
         self.role = choice.next(self.role, run, lanes);
         if self.role.side() != side {
             // The first work finds nothing in the caches.
-            (self.left, self.skipped) = (1, 1);
+            (self.left, self.skipped, self.vain) = (1, 1, 0);
         }
     }
 
@@ -564,7 +564,6 @@ impl<'a> Course<'a> {
         self.vain += 1;
         if let (Chooser::Measured(choice, run), true) = (self.chooser, self.vain > MOST_VAIN) {
             self.break_off(choice, run, self.class);
-            self.vain = 0;
         }
     }
 
