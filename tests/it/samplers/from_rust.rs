@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use autobatch::program::io::NamedValues;
 use autobatch::program::{Engine, ErrorKind};
 use autobatch::report::Advice;
-use autobatch::sampler::{DrawsUnderWay, Metric, Samples};
+use autobatch::sampler::{Draws, DrawsUnderWay, Metric, Samples};
 use autobatch::types::{Array, DType};
 use autobatch::{Options, Sampler, Schedule};
 
@@ -235,20 +235,24 @@ fn draws_under_way_are_the_first_of_those_at_the_end() {
     for sampler in [plain(), plain().set("save_warmup", true), plain().store(folder.0.join("run.zarr"))] {
         let draws = DrawsUnderWay::new();
         assert!(draws.now().expect("nobody has any").is_none());
-        let pause = Arc::new(AtomicBool::new(false));
-        let (holds, reached) = (Arc::clone(&pause), AtomicUsize::new(0));
-        // The chains wait at a third of their draws until somebody has looked.
-        let sampler = sampler.draws_under_way(&draws).pause(Arc::clone(&pause)).on_progress(move |now| {
-            if now.draws * 3 > now.all_draws && reached.fetch_add(1, Ordering::Relaxed) == 0 {
+        let (pause, looked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (holds, enough) = (Arc::clone(&pause), Arc::clone(&looked));
+        // The chains wait from time to time until somebody has looked, until each of them had draws then: nothing says that
+        // chains go on together. So many draws are more than a store keeps in memory.
+        let sampler = sampler.draws_under_way(&draws).pause(Arc::clone(&pause)).on_progress(move |_| {
+            if !enough.load(Ordering::Relaxed) {
                 holds.store(true, Ordering::Relaxed);
             }
         });
         let (seen, samples) = std::thread::scope(|scope| {
             let run = scope.spawn(|| sampler.run());
-            let mut seen = vec![];
+            let mut seen: Vec<Draws> = vec![];
             while !run.is_finished() {
-                seen.extend(draws.now().expect("they can be had"));
-                if pause.load(Ordering::Relaxed) && seen.last().is_some_and(|last| last.draws > 0) {
+                let waits = pause.load(Ordering::Relaxed);
+                let now = draws.now().expect("they can be had");
+                looked.fetch_or(now.as_ref().is_some_and(|now| now.draws > 0), Ordering::Relaxed);
+                seen.extend(now.filter(|now| seen.last().is_none_or(|last| last.draws < now.draws)));
+                if waits {
                     pause.store(false, Ordering::Relaxed);
                 }
             }
