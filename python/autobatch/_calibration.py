@@ -112,7 +112,7 @@ def sbc(
     for name, told in (("target_accept", target_accept), ("max_treedepth", max_treedepth)):
         if told is not None:
             asked[name] = told
-    job = dict(
+    job: dict[str, Any] = dict(
         sampler=None if sampler is None else os.fspath(sampler),
         chains=int(chains),
         warmup=int(warmup),
@@ -122,6 +122,8 @@ def sbc(
         keep=None,
         store=None,
         lanes=None,
+        dims=[],
+        coords=[],
     )
     seed = secrets.randbelow(2**31) if seed is None else seed
     run = _autobatch.Run(given(model, data, include_path), job, [], None, None, None, asked, options(seed=seed, **how))

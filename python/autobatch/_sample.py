@@ -71,7 +71,7 @@ class Fit(Mapping[str, Array]):
         made: dict[str, Any],
         data: Mapping[str, Any] | Source | None,
         settings: dict[str, Any],
-        named: tuple[Mapping[str, Sequence[str]], Mapping[str, Any]] = ({}, {}),
+        coords: Mapping[str, Any] = {},
     ) -> None:
         self.posterior: dict[str, Array] = made["posterior"]
         #: What the sampler tells of each draw: `lp`, `accept_stat`, `stepsize`, `treedepth`, `n_leapfrog`, `divergent`, `energy`.
@@ -100,9 +100,8 @@ class Fit(Mapping[str, Array]):
         self.dims: dict[str, list[str]] = {
             name: [axis or f"{name}_dim_{i}" for i, axis in enumerate(axes)] for name, axes in made["axes"].items()
         }
-        self.dims.update({name: list(axes) for name, axes in named[0].items()})
         #: What stands along axes: `coords` of `sample`.
-        self.coords: dict[str, Any] = dict(named[1])
+        self.coords: dict[str, Any] = {**made["coords"], **coords}
 
     def _told(self) -> dict[str, Any]:
         if self._worth is None:
@@ -169,6 +168,8 @@ class Fit(Mapping[str, Array]):
             "draws": next(iter(self.posterior.values())).shape[1] if self.posterior else 0,
             "complete": self.complete,
             "seconds": self.seconds,
+            "dims": list(self.dims.items()),
+            "coords": _along(self.coords),
         }
         html = _autobatch.page(told, self.posterior, self.sample_stats)
         if path is not None:
@@ -343,7 +344,7 @@ def _unknown(made: dict[str, Any], fit: Fit) -> list[str]:
 #: A run of which nothing is known yet.
 _NOTHING: dict[str, Any] = dict(
     posterior={}, sample_stats={}, chains=[], stepsize=[], inv_metric=[], failed=[], complete=False, gradients=0, seconds=0.0,
-    rows=[], table="", warnings=[], diagnosis="", axes={},
+    rows=[], table="", warnings=[], diagnosis="", axes={}, coords={},
 )
 
 
@@ -352,6 +353,21 @@ def _list(name: str, value: Any) -> list[Any]:
         return list(value)
     except TypeError:
         raise InputError(f"{name} is {value!r}, but must be a list") from None
+
+
+def _axes(variable: str, names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else [str(name) for name in _list(f"dims[{variable!r}]", names)]
+
+
+def _along(coords: Mapping[str, Any]) -> list[tuple[str, list[int] | list[str]]]:
+    """What stands along axes as numbers or texts: of what is neither the text."""
+    along: list[tuple[str, list[int] | list[str]]] = []
+    for axis, labels in coords.items():
+        named = np.asarray(labels)
+        if named.ndim != 1:
+            raise InputError(f"coords[{axis!r}] is {labels!r}, but must be a list with one label for each place")
+        along.append((str(axis), named.astype(int).tolist() if named.dtype.kind in "iu" else [str(label) for label in named]))
+    return along
 
 
 def sample(
@@ -409,8 +425,9 @@ def sample(
     (`client.get_executor(retries=…)`), MPI, Parsl; the store must be on a file system that all of them have. More keywords are
     `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
 
-    `dims` names axes of variables and `coords` says what stands along them, for `fit.to_datatree()`; without it axes are called by
-    the text of the model, where that has a name for them: `J` of `vector[J] theta`.
+    `dims` names axes of variables and of data, `{"theta": ["school"]}`, and `coords` says what stands along them, `{"school":
+    ["Choate", …]}`: so they are in `fit.to_datatree()` and in a store, and tables have a row `theta[Choate]`. Without `dims` axes
+    are called by the text of the model, where that has a name for them: `J` of `vector[J] theta`.
 
     `callback(handle)` is called some times a second while the run goes on; `blocking=False` gives the handle at once.
     `handle.draws()` gives the draws that there are. Ctrl-C ends a run, whose draws are lost; `handle.abort()` keeps them.
@@ -440,6 +457,8 @@ def sample(
         keep=None if keep is None else [str(name) for name in keep],
         store=None if store is None else os.fspath(store),
         lanes=_ends(lanes),
+        dims=[(str(name), _axes(name, axes)) for name, axes in (dims or {}).items()],
+        coords=_along(coords or {}),
     )
     if lanes is not None and store is None:
         raise InputError("lanes are those of a store, in which several processes write: there is none")
@@ -467,7 +486,7 @@ def sample(
         return None
     sets = 1 if lane_data is None else max((len(value) for value in lane_data.values() if np.ndim(value)), default=1)
     sizes = (int(chains) * sets, int(warmup), int(draws), int(thin))
-    return _run(run, lambda made: Fit(made, data, used, (dims or {}, coords or {})), sizes, progress, callback, blocking)
+    return _run(run, lambda made: Fit(made, data, used, coords or {}), sizes, progress, callback, blocking)
 
 
 def _fill(store: str, lanes: tuple[int, int], how: Mapping[str, Any]) -> bool:

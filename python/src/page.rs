@@ -1,11 +1,11 @@
 //! A run on one page.
 
 use autobatch::Array;
-use autobatch::report::{RunPage, RunState, SamplerStatistics, StoredChains, Summary};
+use autobatch::report::{ElementNames, RunPage, RunState, StoredChains, Summary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::sampling::in_python;
+use crate::sampling::{Along, in_python};
 use crate::values::array;
 use crate::watched::detached;
 
@@ -22,6 +22,10 @@ struct Told {
     draws: usize,
     complete: bool,
     seconds: f64,
+    /// What axes of variables are called.
+    dims: Vec<(String, Vec<String>)>,
+    /// What stands along axes.
+    coords: Vec<(String, Along)>,
 }
 
 /// The page of a run, as HTML.
@@ -41,7 +45,10 @@ pub(crate) fn page(
         };
         all.iter().map(of).collect()
     };
+    let axes = told.dims.into_iter().map(|(name, axes)| (name, axes.into_iter().map(Some).collect()));
+    let coords = told.coords.into_iter().map(|(axis, along)| (axis, along.into()));
     let chains = StoredChains {
+        names: ElementNames::new(axes.collect(), coords.collect()),
         config: told.config.into_iter().collect(),
         parameters: arrays(parameters)?.into_iter().collect(),
         statistics: arrays(statistics)?.into_iter().collect(),
@@ -53,7 +60,7 @@ pub(crate) fn page(
         ..StoredChains::default()
     };
     detached(py, || {
-        let mut summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
+        let mut summary = Summary::of_stored(&chains);
         summary.advise(in_python);
         let partial = chains.state.told(chains.draws);
         RunPage::of_stored((&told.title, &told.facts), partial.as_deref(), &chains, &summary).render()

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use autobatch::program::Terms;
 use autobatch::report::progress::group_row;
 use autobatch::sampler::{
-    Advice, CalibratedQuantity, Draws, DrawsUnderWay, Metric, Number, Progress, Samples, Simulator,
+    Advice, CalibratedQuantity, Coordinate, Draws, DrawsUnderWay, Metric, Number, Progress, Samples, Simulator,
 };
 use autobatch::{Array, Options, Sampler, TrapKind};
 use pyo3::exceptions::PyRuntimeError;
@@ -52,6 +52,26 @@ struct Job {
     keep: Option<Vec<String>>,
     store: Option<PathBuf>,
     lanes: Option<(usize, usize)>,
+    /// Names of axes, by variables.
+    dims: Vec<(String, Vec<String>)>,
+    /// What stands along axes.
+    coords: Vec<(String, Along)>,
+}
+
+/// What stands along an axis.
+#[derive(FromPyObject)]
+pub(crate) enum Along {
+    Ints(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+impl From<Along> for Coordinate {
+    fn from(along: Along) -> Self {
+        match along {
+            Along::Ints(numbers) => Coordinate::Ints(numbers),
+            Along::Texts(texts) => Coordinate::Texts(texts),
+        }
+    }
 }
 
 #[pymethods]
@@ -115,6 +135,12 @@ impl Run {
         for (name, value) in settings.iter() {
             let name: String = name.extract()?;
             sampler = sampler.set(name, number(&value)?);
+        }
+        for (variable, names) in job.dims {
+            sampler = sampler.dims(variable, names);
+        }
+        for (axis, along) in job.coords {
+            sampler = sampler.coords(axis, along.into());
         }
         if let Some(path) = job.store {
             sampler = sampler.store(path);
@@ -336,6 +362,12 @@ fn of_draws(py: Python<'_>, out: &Bound<'_, PyDict>, draws: Draws) -> PyResult<(
     let axes = PyDict::new(py);
     draws.axes.into_iter().try_for_each(|(name, of)| axes.set_item(name, of))?;
     out.set_item("axes", axes)?;
+    let coords = PyDict::new(py);
+    draws.coords.into_iter().try_for_each(|(axis, along)| match along {
+        Coordinate::Ints(numbers) => coords.set_item(axis, numbers),
+        Coordinate::Texts(texts) => coords.set_item(axis, texts),
+    })?;
+    out.set_item("coords", coords)?;
     let failed = draws.traps.iter().filter(|trap| trap.kind != TrapKind::Interrupted);
     out.set_item("failed", failed.map(|t| (t.position, t.told())).collect::<Vec<_>>())?;
     out.set_item("posterior", arrays(py, draws.parameters)?)?;

@@ -320,3 +320,42 @@ def test_axes_are_called_by_the_text_of_the_model(tmp_path):
     assert fit.to_datatree(observed=["y", "J"])["observed_data"]["y"].dims == ("y_dim_0",)
     assert renamed["posterior"]["theta"].dims == ("chain", "draw", "school")
     assert own.dims["x"] == ["n"] and own.dims["y"] == ["n"]
+
+
+def test_what_stands_along_axes_is_in_tables_and_stores(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    text = "data { int J; vector[J] y; } parameters { vector[J] theta; real mu; } model { theta ~ normal(y, 1); mu ~ std_normal(); }"
+    data = {"J": 3, "y": [1.0, 2.0, 3.0]}
+    kwargs = dict(chains=2, warmup=30, draws=20, seed=1, progress=False, dims={"theta": ["school"], "y": "school"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = ab.sample(text, data, coords={"school": np.array(["Choate", "Zürich", "x"])}, store=tmp_path / "run.zarr", **kwargs)
+    assert list(fit.summary().rows) == ["theta[Choate]", "theta[Zürich]", "theta[x]", "mu"]
+    assert "theta[Zürich]" in fit.report() and fit.coords["school"].tolist() == ["Choate", "Zürich", "x"]
+    # zarr-python says that texts have no specification yet, where it writes them.
+    opened = xarray.open_datatree(tmp_path / "run.zarr", engine="zarr")
+    again = ab.open(tmp_path / "run.zarr")
+    for tree in (opened, fit.to_datatree(observed=["y"]), again.to_datatree()):
+        theta = tree["posterior"]["theta"]
+        assert theta.dims == ("chain", "draw", "school") and theta["school"].values.tolist() == ["Choate", "Zürich", "x"]
+        assert (theta.sel(school="x").values == fit["theta"][..., 2]).all()
+    assert opened["observed_data"]["y"].sel(school="Zürich").item() == 2.0
+    assert again.dims == {"theta": ["school"]} and list(again.summary().rows) == list(fit.summary().rows)
+    # Whatever xarray writes is read.
+    made = opened.load()
+    for name, labels in (("texts", ["Choate", "Zürich", "x"]), ("numbers", [7, 8, 9])):
+        made["posterior"] = made["posterior"].to_dataset().assign_coords(school=labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.drop_nodes("observed_data").to_zarr(tmp_path / f"{name}.zarr", zarr_format=3)
+        shown = subprocess.run([sys.executable, "-m", "autobatch", "summary", str(tmp_path / f"{name}.zarr")], capture_output=True, text=True)
+        assert f"theta[{labels[1]}]" in shown.stdout, shown.stderr
+    for wrong, why in (
+        ({"coords": {"school": ["a"]}}, "`theta` has 3 places along `school`, and coords have 1"),
+        ({"coords": {"J": [1, 2, 3]}}, "coords are for the axis `J`, which there is not"),
+        ({"coords": {"school": 3}}, "must be a list with one label for each place"),
+        ({"dims": {"theta": ["a", "b"]}}, "dims give `theta` 2 names for 1 axis"),
+        ({"dims": {"theta": 3}}, "must be a list"),
+    ):
+        with pytest.raises(ab.InputError, match=why):
+            ab.sample(text, data, **{**kwargs, **wrong})

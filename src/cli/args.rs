@@ -285,6 +285,10 @@ pub(super) struct SampleArgs {
     pub(super) list_settings: bool,
     #[command(flatten)]
     pub(super) chain: ChainArgs,
+    /// What stands along axes, by their names: {"school": ["Choate", …]}, or with names for the axes of variables
+    /// {"coords": {…}, "dims": {"theta": ["school"]}}. Tables show theta[Choate], and a store has the coordinates
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) coords: Option<PathBuf>,
     /// Parameters that the summary shows, such as mu,theta[3]; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,

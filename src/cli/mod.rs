@@ -11,6 +11,7 @@ mod bench_studies;
 mod cmdstan;
 #[cfg(feature = "codegen")]
 mod compile;
+mod coords;
 mod devices;
 mod differences;
 mod draws;

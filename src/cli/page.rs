@@ -8,7 +8,7 @@ use clap::Args;
 use crate::mcmc::sampling::Draws;
 use crate::program::io::write_atomically;
 use crate::program::{Error, ErrorKind, Options};
-use crate::report::{RunPage, SamplerStatistics, StoredChains, Summary};
+use crate::report::{ElementNames, RunPage, StoredChains, Summary};
 use crate::types::Precision;
 
 use super::args::SampleArgs;
@@ -46,7 +46,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, Error> {
     if args.observed_data && chains.observed.is_empty() {
         note("warning: --observed-data: the files have no observed data");
     }
-    let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
+    let summary = Summary::of_stored(&chains);
     let title = args.title.clone().unwrap_or_else(|| title(&chains, &args.files[0]));
     let partial = chains.state.told(chains.draws);
     let mut facts = facts(&chains, &args.files);
@@ -105,6 +105,7 @@ pub(super) fn of_run(
         partial: partial.as_deref(),
         summary,
         parameters: &draws.parameters,
+        names: &ElementNames::new(draws.axes.clone(), draws.coords.clone()),
         statistics: &draws.statistics,
         stepsizes: &draws.adapted,
         numbers: &numbers,

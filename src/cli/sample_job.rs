@@ -8,6 +8,7 @@ use crate::program::{Error, ErrorKind, Options};
 use crate::types::{Array, DType};
 
 use super::args::SampleArgs;
+use super::coords;
 use super::inits::{inits, of_chains};
 use super::model::Model;
 use super::sample_args::AlgorithmName;
@@ -48,6 +49,7 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
     };
     let metric = chain.metric.map_or_else(Metric::default, Metric::from);
     let inv_metric = read_metrics(&chain.metric_file, metric, (chains, chain.id))?;
+    let (dims, coords) = args.coords.as_deref().map(coords::read).transpose()?.unwrap_or_default();
     Ok(Job {
         sampler: chain.algorithm.map(|a| Path::new(a.sampler())).or(args.sampler.as_deref()),
         chains,
@@ -60,6 +62,8 @@ pub(super) fn job<'a>(args: &'a SampleArgs, model: &'a Model<'a>, options: &Opti
         inv_metric,
         starts,
         settings: chain.settings(&args.set)?,
+        dims,
+        coords,
         ..Job::new(model.source())
     })
 }
@@ -76,7 +80,7 @@ pub(super) fn files_read(args: &SampleArgs, model: &Path) -> Vec<PathBuf> {
     let chain = &args.chain;
     let given = of_chains(&chain.init_files().unwrap_or_default(), args.chains, chain.id);
     let given = given.into_iter().chain(of_chains(&chain.metric_file, args.chains, chain.id));
-    let others = [&chain.starts, &args.sampler, &args.lane_data].into_iter().flatten().cloned();
+    let others = [&chain.starts, &args.sampler, &args.lane_data, &args.coords].into_iter().flatten().cloned();
     args.data.files().chain([model.to_owned()]).chain(given).chain(others).collect()
 }
 

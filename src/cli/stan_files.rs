@@ -10,7 +10,7 @@ use crate::mcmc::log_prob::LogProb;
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::program::io::{ArrayType, NamedValues, write_atomically};
 use crate::program::{Error, ErrorKind};
-use crate::report::{Checks, DataSetsSummary, SamplerStatistics, SetsOfChains, StanSummary, StoredChains, Summary};
+use crate::report::{Checks, DataSetsSummary, SetsOfChains, StanSummary, StoredChains, Summary};
 
 use crate::store::read::is_store;
 use crate::store::{DATA_SET, UnpackedStore};
@@ -70,7 +70,7 @@ pub(super) fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, Error> {
     }
     let chains = read_one(&args.files, args.data_set)?;
     tell_state(&chains);
-    let summary = Summary::of(&chains.parameters, SamplerStatistics::of_stored(&chains));
+    let summary = Summary::of_stored(&chains);
     let checks = Checks::of(&summary);
     print(&checks.to_string());
     Ok(ExitCode::from(u8::from(args.strict && !checks.all_hold())))

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use crate::mcmc::protocol::{LP, TREEDEPTH};
 use crate::mcmc::sampling::ARVIZ_STATISTICS;
 use crate::program::{Error, ErrorKind};
-use crate::report::{RunState, SetsOfChains, StoredChains};
-use crate::store::DATA_SET;
+use crate::report::{ElementNames, RunState, SetsOfChains, StoredChains};
 use crate::store::read::{ZarrArray, ZarrError, ZarrGroup};
+use crate::store::{Coordinates, DATA_SET};
 use crate::types::Array;
 
 use super::note;
@@ -48,7 +48,20 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     };
     let arrays = posterior.arrays().map_err(refused)?;
     let mut parameters = IndexMap::new();
+    let (mut axes, mut coords) = (IndexMap::new(), Coordinates::new());
     for (name, array) in &arrays {
+        if !["chain", "draw"].contains(&name.as_str()) {
+            match array.coordinate() {
+                Ok(Some(along)) => {
+                    coords.insert(name.clone(), along);
+                    continue;
+                }
+                Ok(None) => {}
+                // The draws are there without it.
+                Err(error) => note(&format!("note: what stands along `{name}` is left out: {error}")),
+            }
+        }
+        axes.insert(name.clone(), array.dimensions.iter().skip(2).cloned().map(Some).collect());
         if is_drawn(array, posterior.path(), name)? {
             parameters.insert(name.clone(), array.read().map_err(refused)?);
         }
@@ -76,6 +89,7 @@ pub(super) fn read(path: &Path) -> Result<StoredChains, Error> {
     let numbers = numbers.map_err(refused)?.and_then(|array| Some(array.as_real()?.to_vec())).unwrap_or_default();
     let mut chains = cut(path, (parameters, statistics), &numbers, state)?;
     chains.config = config(&attributes);
+    chains.names = ElementNames::new(axes, coords);
     if let Some(array) = arrays.get(DATA_SET).filter(|array| array.is_number() && array.dimensions == ["chain"]) {
         let of = array.read().map_err(refused)?;
         let of = of.as_real().expect("stores are read as reals");

@@ -49,13 +49,14 @@ use std::time::Instant;
 use indexmap::IndexMap;
 
 use crate::mcmc::protocol::{DRAW, Q, STEPSIZE};
+use crate::program::io::Data;
 use crate::program::{Bound, Error, ErrorKind, Function, Inputs, MemoryEstimate, Options, Prints, Program, Results};
 use crate::program::{budget, refuse};
 use crate::run::{Caught, Stats, Trap, TrapKind};
-use crate::store::BlockStates;
+use crate::store::{BlockStates, Coordinates};
 use crate::types::{Array, Type};
 
-pub use axes::Axes;
+pub use axes::{Axes, axis_names};
 pub use data_sets::DataSets;
 use draws::Recorded;
 pub use draws::{ChainDraws, Draws, WarmupStates};
@@ -116,6 +117,12 @@ pub struct Sampling {
     lesser: Lesser,
     /// What the axes of parameters and data are called.
     axes: IndexMap<String, Axes>,
+    /// What of that was asked for.
+    dims: IndexMap<String, Vec<String>>,
+    /// What stands along axes.
+    coords: Coordinates,
+    /// The shapes of the data, where names or coordinates of axes were asked for.
+    data_shapes: IndexMap<String, Vec<usize>>,
 }
 
 impl Sampling {
@@ -131,11 +138,18 @@ impl Sampling {
         let model = job.model.program_varying(&own)?;
         let density = model::density_varying(&model, &job.model.name(), &own)?;
         let functions = [density.name(), PARAMETERS];
-        let axes = axes::of(&job.model, &model, &density)?;
+        let mut axes = axes::of(&job.model, &model, &density)?;
+        for (variable, names) in &job.dims {
+            axes.insert(variable.clone(), names.iter().cloned().map(Some).collect());
+        }
         let data_sets = job.data_sets.as_ref().map(|sets| sets.fitted(job.chains, &model, &functions)).transpose()?;
         let data = read_data(&density)?;
         let has_parameters = model.functions().any(|name| name == PARAMETERS);
         let of_parameters = has_parameters.then(|| read_data(&model.function(PARAMETERS)?)).transpose()?;
+        let data_shapes = match job.dims.is_empty() && job.coords.is_empty() {
+            true => IndexMap::new(),
+            false => shapes_of(&job.model, [&data].into_iter().chain(&of_parameters)),
+        };
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
         if method.pools_warmup() && job.data_sets.is_some() {
             let message = format!("{POOLED_WARMUP}: chains of many data sets have nothing to learn from one another");
@@ -182,6 +196,9 @@ impl Sampling {
             resumes: job.resumes,
             renamed,
             axes,
+            dims: job.dims.clone(),
+            coords: job.coords.clone(),
+            data_shapes,
             lesser: if job.data_sets.is_some() { Lesser::of_program(false) } else { Lesser::new(&job.model, false) },
         })
     }
@@ -350,6 +367,7 @@ impl Sampling {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Draws, Error> {
+        self.check_axes(options)?;
         let estimate = self.estimate(bound, parameters, options);
         let budget = budget(&estimate, options).map_err(|error| self.with_remedy(&error, &estimate))?;
         let counts = (self.chains, self.warmup, self.kept());
@@ -446,6 +464,7 @@ impl Sampling {
             warmup_states,
             each_chain,
             axes: self.axes.clone(),
+            coords: self.coords.clone(),
             metric: self.metric,
             inv_metrics: chains.iter().filter_map(|c| recorded.inv_metric(*c)).collect(),
             chain_seconds: chains.iter().map(|c| recorded.chains[*c].seconds()).collect(),
@@ -483,6 +502,19 @@ struct RunFacts {
     each_chain: Vec<ChainDraws>,
     seconds: f64,
     stats: Stats,
+}
+
+/// The shapes of the data of a model.
+fn shapes_of<'a>(model: &ModelSource<'_>, inputs: impl Iterator<Item = &'a Inputs>) -> IndexMap<String, Vec<usize>> {
+    if let ModelSource::Stan(model) = model {
+        let all = model.data().iter().filter_map(|(name, datum)| {
+            let data = Data::from(datum.clone());
+            Some((name.to_owned(), data.to_array(name, data.guess_type()).ok()?.shape.to_vec()))
+        });
+        return all.collect();
+    }
+    let values = inputs.flat_map(|inputs| &inputs.values);
+    values.map(|(name, given)| (name.clone(), given.array.shape.to_vec())).collect()
 }
 
 /// Each row so many times, one after the other.

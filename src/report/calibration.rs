@@ -12,7 +12,8 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::summary::{element_name, fixed, scalar_chains, significant};
+use super::element_names::element_name;
+use super::summary::{fixed, scalar_chains, significant};
 use crate::mcmc::diagnostics::{self, COVERAGE};
 use crate::mcmc::sampling::Draws;
 use crate::picture::{Anchor, Pen, Picture};

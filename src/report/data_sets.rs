@@ -6,9 +6,10 @@ use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::element_names::ElementNames;
 use super::statistics::SamplerStatistics;
 use super::stored::StoredChains;
-use super::summary::{ESS_PER_CHAIN, SummaryRow, element_name, fixed, scalar_chains, significant, whole};
+use super::summary::{ESS_PER_CHAIN, SummaryRow, fixed, scalar_chains, significant, whole};
 use crate::mcmc::protocol::DIVERGENT;
 use crate::mcmc::sampling::{Draws, StoredDraws};
 use crate::program::Error;
@@ -57,7 +58,8 @@ impl DataSetsSummary {
     pub fn of_draws(draws: &Draws) -> Self {
         let whole = draws.whole_data_sets();
         let mut summary = Self::without_rows(draws, &whole);
-        summary.rows = draws.parameters.iter().flat_map(|of| rows_of(of, &whole, summary.chains)).collect();
+        let names = ElementNames::of_draws(draws);
+        summary.rows = draws.parameters.iter().flat_map(|of| rows_of(of, &names, &whole, summary.chains)).collect();
         summary
     }
 
@@ -68,9 +70,10 @@ impl DataSetsSummary {
     pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
         let whole = stored.draws.whole_data_sets();
         let mut summary = Self::without_rows(&stored.draws, &whole);
+        let names = ElementNames::of_draws(&stored.draws);
         for parameter in stored.parameters(store) {
             let (name, array, _) = parameter?;
-            summary.rows.extend(rows_of((&name, &array), &whole, summary.chains));
+            summary.rows.extend(rows_of((&name, &array), &names, &whole, summary.chains));
         }
         Ok(summary)
     }
@@ -83,7 +86,7 @@ impl DataSetsSummary {
         Some(Self {
             sets: whole.len(),
             chains: each,
-            rows: chains.parameters.iter().flat_map(|of| rows_of(of, &whole, each)).collect(),
+            rows: chains.parameters.iter().flat_map(|of| rows_of(of, &chains.names, &whole, each)).collect(),
             divergent: divergent(&chains.statistics, &whole, each),
             failed: sets.count.saturating_sub(whole.len()),
             sampler: SamplerStatistics::of_stored(chains),
@@ -110,11 +113,16 @@ fn divergent(statistics: &IndexMap<String, Array>, whole: &[(usize, usize)], eac
     whole.iter().filter(diverges).count()
 }
 
-fn rows_of((name, array): (&String, &Array), whole: &[(usize, usize)], each: usize) -> Vec<DataSetsRow> {
+fn rows_of(
+    (name, array): (&String, &Array),
+    names: &ElementNames,
+    whole: &[(usize, usize)],
+    each: usize,
+) -> Vec<DataSetsRow> {
     let event = &array.shape[2..];
     let row = |element: usize| {
         let chains = scalar_chains(array, element);
-        row_of(element_name(name, event, element), &chains, whole, each)
+        row_of(names.element(name, event, element), &chains, whole, each)
     };
     (0..event.iter().product()).into_par_iter().filter_map(row).collect()
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::summary::{element_name, fixed, scalar_chains, whole};
+use super::element_names::ElementNames;
+use super::summary::{fixed, scalar_chains, whole};
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{DIVERGENT, ENERGY, TREEDEPTH};
 use crate::mcmc::sampling::Draws;
@@ -90,11 +91,12 @@ impl Diagnosis {
             let divergent = ranks.as_ref().zip(moves.divergent.as_ref()).map_or(f64::NAN, |(r, d)| place(r, d));
             Suspect { name, divergent, energy: with(&moves.energy), treedepth: with(&moves.treedepth), ess_bulk }
         };
+        let names = &ElementNames::of_draws(draws);
         let scalars = draws.parameters.iter().flat_map(|(name, array)| {
             let event = array.shape.get(2..).unwrap_or_default();
             let lost = draws.failed.as_ref().map_or(&[][..], |failed| failed.of(name));
             let elements = 0..event.iter().product();
-            elements.map(move |element| (element_name(name, event, element), lost, scalar_chains(array, element)))
+            elements.map(move |element| (names.element(name, event, element), lost, scalar_chains(array, element)))
         });
         let mut suspects: Vec<Suspect> = scalars.collect::<Vec<_>>().into_par_iter().map(of).collect();
         suspects.sort_by(|a, b| b.weight().total_cmp(&a.weight()));

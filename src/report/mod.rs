@@ -5,6 +5,7 @@ pub mod calibration;
 pub mod checks;
 pub mod data_sets;
 pub mod diagnosis;
+pub mod element_names;
 pub mod failed;
 #[cfg(feature = "cli")]
 pub mod page;
@@ -23,6 +24,7 @@ pub use calibration::{CalibratedQuantity, Calibration, RankPoint};
 pub use checks::{CheckResult, Checks, Verdict};
 pub use data_sets::{DataSetsRow, DataSetsSummary};
 pub use diagnosis::{Diagnosis, Suspect};
+pub use element_names::{ElementNames, element_name};
 pub use failed::failed_draws;
 #[cfg(feature = "cli")]
 pub use page::RunPage;
@@ -31,4 +33,4 @@ pub use render::render;
 pub use stan_summary::StanSummary;
 pub use statistics::{SamplerStatistics, StuckChain};
 pub use stored::{RunState, SetsOfChains, StoredChains};
-pub use summary::{Summary, SummaryRow, element_name};
+pub use summary::{Summary, SummaryRow};

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::stan_csv::general;
 use super::stored::StoredChains;
-use super::summary::{SummaryRow, element_name, scalar_chains};
+use super::summary::{SummaryRow, scalar_chains};
 use crate::mcmc::diagnostics::{self, quantiles};
 use crate::types::Array;
 
@@ -43,7 +43,7 @@ impl StanSummary {
         let elements = |(name, array): (&String, &Array)| -> Vec<(String, Vec<Vec<f64>>)> {
             let event = &array.shape[2..];
             let all = 0..event.iter().product::<usize>();
-            all.map(|element| (element_name(name, event, element), scalar_chains(array, element))).collect()
+            all.map(|element| (chains.names.element(name, event, element), scalar_chains(array, element))).collect()
         };
         let rows = |scalars: Vec<(String, Vec<Vec<f64>>)>| -> Vec<SummaryRow> {
             scalars.into_par_iter().map(|(name, chains)| SummaryRow::of(name, &chains)).collect()

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::element_names::ElementNames;
 use crate::mcmc::protocol::STEPSIZE;
 use crate::types::Array;
 
@@ -12,6 +13,8 @@ pub struct StoredChains {
     pub config: IndexMap<String, String>,
     /// Parameters, chain × draw × event shape.
     pub parameters: IndexMap<String, Array>,
+    /// What elements of the parameters are called.
+    pub names: ElementNames,
     /// What the sampler tells of each draw, chain × draw, without `__` behind the names.
     pub statistics: IndexMap<String, Array>,
     /// The step sizes at the end of warmup.

@@ -7,13 +7,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::advice::{Advice, Concern, Warning};
+use super::element_names::ElementNames;
 use super::failed::failed_draws;
 use super::statistics::SamplerStatistics;
+use super::stored::StoredChains;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
 use crate::mcmc::sampling::{Draws, FailedDraws, StoredDraws};
 use crate::program::Error;
 use crate::store::RunStore;
-use crate::types::{Array, ComplexPart, Scalar};
+use crate::types::{Array, Scalar};
 
 /// Bulk or tail effective sample size below this for each of up to four chains is a warning.
 pub(super) const ESS_PER_CHAIN: f64 = 100.0;
@@ -126,7 +128,12 @@ pub struct Summary {
 impl Summary {
     /// Summarises `parameters`: each an array chain × draw × event shape.
     pub fn of(parameters: &IndexMap<String, Array>, sampler: SamplerStatistics) -> Self {
-        Self::without(parameters, sampler, None, None)
+        Self::without((parameters, &ElementNames::default()), sampler, None, None)
+    }
+
+    /// Summarises the chains of files.
+    pub fn of_stored(chains: &StoredChains) -> Self {
+        Self::without((&chains.parameters, &chains.names), SamplerStatistics::of_stored(chains), None, None)
     }
 
     /// Summarises a run in a store, whose parameters are read one after the other, so that no more than one of them is in
@@ -137,10 +144,12 @@ impl Summary {
     pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
         let draws = &stored.draws;
         let (mut rows, mut all) = (Vec::new(), Vec::new());
+        let names = ElementNames::of_draws(draws);
         for parameter in stored.parameters(store) {
             let (name, array, lost) = parameter?;
             // Groups of unequal size have no nested R-hat.
-            rows.extend(rows_of(&name, &array, &lost, draws.superchains.filter(|_| lost.is_empty())));
+            let superchains = draws.superchains.filter(|_| lost.is_empty());
+            rows.extend(rows_of((&name, &array), &names, &lost, superchains));
             all.push((name, lost));
         }
         let mut summary = Self::of_rows(rows, SamplerStatistics::of_draws(draws));
@@ -159,7 +168,8 @@ impl Summary {
             return Self { rows: vec![], sampler, warnings: vec![], notes: vec![note] };
         }
         let superchains = draws.superchains.filter(|_| draws.traps.is_empty() && failed.is_none());
-        let mut summary = Self::without(&draws.parameters, SamplerStatistics::of_draws(draws), failed, superchains);
+        let parameters = (&draws.parameters, &ElementNames::of_draws(draws));
+        let mut summary = Self::without(parameters, SamplerStatistics::of_draws(draws), failed, superchains);
         summary.tell_failed(failed, draws);
         summary
     }
@@ -172,14 +182,14 @@ impl Summary {
     }
 
     fn without(
-        parameters: &IndexMap<String, Array>,
+        (parameters, names): (&IndexMap<String, Array>, &ElementNames),
         sampler: SamplerStatistics,
         failed: Option<&FailedDraws>,
         superchains: Option<usize>,
     ) -> Self {
         let rows = parameters.iter().flat_map(|(name, array)| {
             let lost = failed.map_or(&[][..], |failed| failed.of(name));
-            rows_of(name, array, lost, superchains)
+            rows_of((name, array), names, lost, superchains)
         });
         Self::of_rows(rows.collect(), sampler)
     }
@@ -214,7 +224,12 @@ impl Summary {
 }
 
 /// `failed` are the draws to leave out, chain · draws + draw, ascending.
-pub(super) fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: Option<usize>) -> Vec<SummaryRow> {
+pub(super) fn rows_of(
+    (name, array): (&str, &Array),
+    names: &ElementNames,
+    failed: &[usize],
+    superchains: Option<usize>,
+) -> Vec<SummaryRow> {
     let event = array.shape.get(2..).unwrap_or_default();
     let draws = array.shape.get(1).copied().unwrap_or(0);
     let row = |element: usize| {
@@ -226,7 +241,7 @@ pub(super) fn rows_of(name: &str, array: &Array, failed: &[usize], superchains: 
             }
             chains.retain(|chain| !chain.is_empty());
         }
-        SummaryRow::of_superchains(element_name(name, event, element), &chains, superchains)
+        SummaryRow::of_superchains(names.element(name, event, element), &chains, superchains)
     };
     (0..event.iter().product()).into_par_iter().map(row).collect()
 }
@@ -246,28 +261,6 @@ pub(super) fn as_real(scalar: Scalar) -> f64 {
         Scalar::Int(i) => i as f64,
         Scalar::Real(r) => r,
     }
-}
-
-/// `theta[1]`, `m[2,3]`: the `element`-th in row-major order, counted from 1 along every axis; of the parts `z.real` and
-/// `z.imag` of a complex variable `z[1,real]` and `z[1,imag]`.
-pub fn element_name(name: &str, event_shape: &[usize], element: usize) -> String {
-    let (name, part) = ComplexPart::named(name).map_or((name, None), |(name, part)| (name, Some(part)));
-    if event_shape.is_empty() && part.is_none() {
-        return name.to_owned();
-    }
-    let mut rest = element;
-    let mut indices: Vec<String> = event_shape
-        .iter()
-        .rev()
-        .map(|extent| {
-            let index = rest % extent + 1;
-            rest /= extent;
-            index.to_string()
-        })
-        .collect();
-    indices.reverse();
-    indices.extend(part.map(|part| part.suffix()[1..].to_owned()));
-    format!("{name}[{}]", indices.join(","))
 }
 
 /// What the rows say about convergence.

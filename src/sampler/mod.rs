@@ -19,6 +19,7 @@ use crate::program::io::{Data, NamedValues};
 use crate::program::{
     Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, StanData, StanModel, StanSets, Terms,
 };
+use crate::store::Coordinates;
 use crate::types::Array;
 
 pub use crate::mcmc::sampling::{
@@ -27,6 +28,7 @@ pub use crate::mcmc::sampling::{
 pub use crate::program::Arrays;
 pub use crate::report::{Advice, CalibratedQuantity, Calibration, DataSetsRow, DataSetsSummary, Diagnosis, RankPoint};
 pub use crate::report::{SamplerStatistics, StuckChain, Summary, SummaryRow, Suspect, Warning};
+pub use crate::store::Coordinate;
 pub use calibrated::Simulator;
 pub use samples::Samples;
 
@@ -79,6 +81,8 @@ pub struct Sampler {
     settings: SamplerSettings,
     options: Options,
     progress: Option<Callback>,
+    dims: IndexMap<String, Vec<String>>,
+    coords: Coordinates,
     pause: Option<Arc<AtomicBool>>,
     under_way: Option<DrawsUnderWay>,
     store: Option<PathBuf>,
@@ -170,6 +174,8 @@ impl Sampler {
             settings: SamplerSettings::new(),
             options: Options::default(),
             progress: None,
+            dims: IndexMap::new(),
+            coords: Coordinates::new(),
             pause: None,
             under_way: None,
             store: None,
@@ -310,6 +316,22 @@ impl Sampler {
     #[must_use]
     pub fn inv_metric(mut self, inv_metric: impl Into<Array>) -> Self {
         self.inv_metric = Some(inv_metric.into());
+        self
+    }
+
+    /// What the axes of a variable are called, of the model or of its data, one name for each: `school` of `theta`. Without it
+    /// they are called as the text of the model has it, `J` of `theta: real[J]`.
+    #[must_use]
+    pub fn dims(mut self, variable: impl Into<String>, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.dims.insert(variable.into(), names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// What stands along an axis, one for each place: elements are then called `theta[Deerfield]`, and a store has it as
+    /// coordinates.
+    #[must_use]
+    pub fn coords(mut self, axis: impl Into<String>, along: Coordinate) -> Self {
+        self.coords.insert(axis.into(), along);
         self
     }
 
@@ -525,6 +547,8 @@ impl LoadedModel<'_> {
             inv_metric: sampler.inv_metric.clone(),
             starts: sampler.starting_points(&self.source(), &inputs)?,
             settings: sampler.settings.clone(),
+            dims: sampler.dims.clone(),
+            coords: sampler.coords.clone(),
             ..Job::new(self.source())
         };
         make(&Sampling::new(&job, inputs)?, &job)

@@ -108,12 +108,13 @@ enum Codec {
     Checksum,
 }
 
-/// The codecs of chunks, in the order in which they were applied, and whether the highest byte of an element is the first.
-fn codecs(all: &[Value]) -> Result<(bool, Vec<Codec>), String> {
+/// The codecs of chunks, in the order in which they were applied, behind the first, which is the one of this name; and whether
+/// the highest byte of an element is the first.
+fn codecs(all: &[Value], wanted: &str) -> Result<(bool, Vec<Codec>), String> {
     let name = |codec: &Value| codec.get("name").and_then(Value::as_str).unwrap_or("?").to_owned();
     let Some((first, rest)) = all.split_first() else { return Err("there are no codecs".to_owned()) };
     match &*name(first) {
-        "bytes" => {}
+        first if first == wanted => {}
         "sharding_indexed" => return Err(format!("it has shards: {KNOWN}")),
         other => return Err(format!("the codec `{other}` is not read: {KNOWN}")),
     }
@@ -159,7 +160,7 @@ impl Chunks<'_> {
     /// All elements, in row-major order.
     pub(super) fn read(&self, all: &[Value]) -> Result<Vec<f64>, Wrong> {
         let here = |what: String| (self.path.to_owned(), what);
-        let (big, codecs) = codecs(all).map_err(here)?;
+        let (big, codecs) = codecs(all, "bytes").map_err(here)?;
         let product = |extents: &[usize]| extents.iter().try_fold(1_usize, |all, extent| all.checked_mul(*extent));
         let too_large = || here("it does not fit in memory".to_owned());
         let size = product(self.shape).ok_or_else(too_large)?;
@@ -179,36 +180,18 @@ impl Chunks<'_> {
         }
         let mut at = vec![0; counts.len()];
         loop {
-            let path = self.file(&at);
-            match std::fs::read(&path) {
-                Ok(kept) => {
-                    let undone =
-                        codecs.iter().rev().try_fold(kept, |kept, codec| codec.undo(kept, bytes.saturating_add(4)));
-                    let undone = undone.map_err(|what| (path.clone(), format!("the chunk is broken: {what}")))?;
-                    if undone.len() != bytes {
-                        let what = format!("the chunk is broken: {} bytes, where it has {bytes}", undone.len());
-                        return Err((path, what));
-                    }
-                    self.place(&at, undone, big, &mut values);
+            let path = file(self.path, &at, (self.prefix, self.separator));
+            if let Some(undone) = undone(&path, &codecs, bytes)? {
+                if undone.len() != bytes {
+                    let what = format!("the chunk is broken: {} bytes, where it has {bytes}", undone.len());
+                    return Err((path, what));
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err((path, error.to_string())),
+                self.place(&at, undone, big, &mut values);
             }
             if !advance(&mut at, &counts) {
                 return Ok(values);
             }
         }
-    }
-
-    /// The file of a chunk.
-    fn file(&self, at: &[usize]) -> PathBuf {
-        let mut parts: Vec<String> = at.iter().map(ToString::to_string).collect();
-        if !self.prefix.is_empty() {
-            parts.insert(0, self.prefix.to_owned());
-        } else if parts.is_empty() {
-            parts.push("0".to_owned());
-        }
-        self.path.join(parts.join(self.separator))
     }
 
     /// Puts the elements of a chunk in their places; those beyond the array are left out.
@@ -238,6 +221,99 @@ impl Chunks<'_> {
                 return;
             }
         }
+    }
+}
+
+/// Texts along one axis: `count` in chunks of `each`, kept as `kind` says.
+///
+/// # Errors
+/// For codecs that are not read, and for chunks that are broken.
+pub(super) fn texts(
+    path: &Path,
+    (count, each): (usize, usize),
+    key: (&str, &str),
+    kind: TextKind,
+    all: &[Value],
+) -> Result<Vec<String>, Wrong> {
+    let wanted = if kind == TextKind::Utf8 { "vlen-utf8" } else { "bytes" };
+    let (big, codecs) = codecs(all, wanted).map_err(|what| (path.to_owned(), what))?;
+    let mut texts = Vec::new();
+    for at in 0..count.div_ceil(each) {
+        let file = file(path, &[at], key);
+        let most = match kind {
+            TextKind::Utf8 => MOST_TEXT,
+            TextKind::Utf32(bytes) => each.saturating_mul(bytes),
+        };
+        let own = each.min(count - texts.len());
+        let Some(bytes) = undone(&file, &codecs, most)? else {
+            return Err((file, "the chunk is not there".to_owned()));
+        };
+        let broken = || (file.clone(), "the chunk is broken: it has other texts".to_owned());
+        let read = match kind {
+            TextKind::Utf8 => of_utf8(&bytes),
+            TextKind::Utf32(size) => of_utf32(&bytes, size, big),
+        };
+        let read = read.filter(|read| read.len() >= own).ok_or_else(broken)?;
+        texts.extend(read.into_iter().take(own));
+    }
+    Ok(texts)
+}
+
+/// How texts are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TextKind {
+    /// Each with its length before it.
+    Utf8,
+    /// So many bytes for each.
+    Utf32(usize),
+}
+
+/// Bytes of the texts of a chunk, at most.
+const MOST_TEXT: usize = 1 << 28;
+
+/// Texts, their number before them, and its length before each.
+fn of_utf8(bytes: &[u8]) -> Option<Vec<String>> {
+    let (count, mut rest) = bytes.split_first_chunk::<4>()?;
+    let mut texts = vec![];
+    for _ in 0..u32::from_le_bytes(*count) {
+        let (length, behind) = rest.split_first_chunk::<4>()?;
+        let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        texts.push(String::from_utf8(text.to_vec()).ok()?);
+        rest = behind;
+    }
+    Some(texts)
+}
+
+/// Texts of so many bytes each, four for a character, filled up with zeros.
+fn of_utf32(bytes: &[u8], size: usize, big: bool) -> Option<Vec<String>> {
+    let order = if big { u32::from_be_bytes } else { u32::from_le_bytes };
+    let text = |bytes: &[u8]| -> Option<String> {
+        let all = bytes.as_chunks::<4>().0.iter().map(|bytes| order(*bytes));
+        all.take_while(|code| *code != 0).map(char::from_u32).collect()
+    };
+    (size > 0).then(|| bytes.chunks_exact(size).map(text).collect())?
+}
+
+/// The file of a chunk, of keys that begin so, with this between their parts.
+fn file(path: &Path, at: &[usize], (prefix, separator): (&str, &str)) -> PathBuf {
+    let mut parts: Vec<String> = at.iter().map(ToString::to_string).collect();
+    if !prefix.is_empty() {
+        parts.insert(0, prefix.to_owned());
+    } else if parts.is_empty() {
+        parts.push("0".to_owned());
+    }
+    path.join(parts.join(separator))
+}
+
+/// The bytes of a chunk, so many at most, as they were before they were kept; nothing where it is not there.
+fn undone(path: &Path, codecs: &[Codec], most: usize) -> Result<Option<Vec<u8>>, Wrong> {
+    match std::fs::read(path) {
+        Ok(kept) => {
+            let undone = codecs.iter().rev().try_fold(kept, |kept, codec| codec.undo(kept, most.saturating_add(4)));
+            undone.map(Some).map_err(|what| (path.to_owned(), format!("the chunk is broken: {what}")))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err((path.to_owned(), error.to_string())),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::array::{LOST, PART, replace};
+use super::coordinates::StoredTexts;
 use super::{BLOCK, BlockStates, DATA_SET, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
 use crate::types::{Array, ArrayData};
@@ -70,6 +71,8 @@ pub struct RunStore {
     of_draws: Vec<StoredArray>,
     /// Arrays that stand whole, and those along chains alone.
     others: Vec<StoredArray>,
+    /// Texts along axes.
+    texts: Vec<StoredTexts>,
     /// Held as long as the blocks are written.
     _locks: Vec<File>,
 }
@@ -176,7 +179,8 @@ impl RunStore {
     /// Where it is none, or has no arrays yet.
     pub fn look_at(root: &Path) -> Result<Self, Error> {
         let plan = RunPlan::read(root)?;
-        let mut store = Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], _locks: vec![] };
+        let mut store =
+            Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], texts: vec![], _locks: vec![] };
         store.read_arrays()?;
         Ok(store)
     }
@@ -187,7 +191,8 @@ impl RunStore {
     /// Where it is none, and where another process writes it.
     pub fn open(root: &Path, chains: Range<usize>) -> Result<Self, Error> {
         let plan = RunPlan::read(root)?;
-        let mut store = Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], _locks: vec![] };
+        let mut store =
+            Self { root: root.to_owned(), plan, of_draws: vec![], others: vec![], texts: vec![], _locks: vec![] };
         let blocks = store.blocks(&chains)?;
         store._locks = blocks.iter().map(|block| store.lock(block.number)).collect::<Result<_, _>>()?;
         Ok(store)
@@ -275,7 +280,10 @@ impl RunStore {
         let root = self.metadata()?;
         let damaged = || Error::new(ErrorKind::Io, format!("{} is damaged", self.root.join(METADATA).display()));
         let all = root["consolidated_metadata"]["metadata"].as_object().ok_or_else(damaged)?;
+        let of_texts = |(path, metadata): (&String, &Value)| StoredTexts::of_metadata(path, metadata);
+        self.texts = all.iter().filter_map(of_texts).collect();
         let arrays = all.iter().filter(|(_, metadata)| metadata["node_type"] == "array");
+        let arrays = arrays.filter(|array| of_texts(*array).is_none());
         let arrays = arrays.map(|(path, metadata)| StoredArray::of_metadata(path, metadata).ok_or_else(damaged));
         let arrays: Vec<StoredArray> = arrays.collect::<Result<_, _>>()?;
         (self.of_draws, self.others) = arrays.into_iter().partition(|array| {
@@ -343,6 +351,17 @@ impl RunStore {
         let mut chunk = of.empty_chunk();
         chunk.put(0, values, 0, values.ty().elements());
         replace(&self.root.join(of.only_file()), &chunk.file())
+    }
+
+    /// Writes texts that stand along an axis of a group, and tells of them when the arrays are told next.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn put_texts(&mut self, group: &str, axis: &str, texts: &[String]) -> Result<(), Error> {
+        let of = StoredTexts::of(group, axis, texts);
+        of.write(&self.root, texts)?;
+        self.texts.push(of);
+        Ok(())
     }
 
     /// Writes values of chains of a block, `(chain, place in the values)`, where an array has an axis of chains and none of
@@ -544,6 +563,7 @@ impl RunStore {
             }
             all.insert(array.path.clone(), metadata);
         }
+        all.extend(self.texts.iter().map(|texts| (texts.path.clone(), texts.metadata())));
         let write = |path: &str, value: &Value| {
             replace(&self.root.join(path), &serde_json::to_vec(value).expect("numbers and texts are JSON"))
         };

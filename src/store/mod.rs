@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `array` | an array of a store: its metadata, and chunks of it |
+//! | `coordinates` | what stands along axes: numbers or texts |
 //! | `plan` | what was run, whole: program, data, settings |
 //! | `lanes` | how far the chains of a block are, and all that each goes on with |
 //! | `folder` | the folder: what is made in it first, the commit rule, locks |
@@ -19,6 +20,7 @@
 mod archive;
 mod array;
 mod chunks;
+mod coordinates;
 mod folder;
 mod lanes;
 mod plan;
@@ -26,6 +28,7 @@ pub mod read;
 
 pub use archive::UnpackedStore;
 pub use array::{Chunk, StoredArray, StoredElement};
+pub use coordinates::{Coordinate, Coordinates};
 pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};

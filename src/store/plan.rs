@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::archive::UnpackedStore;
 use super::array::replace;
+use super::coordinates::Coordinates;
 use crate::program::{Error, ErrorKind};
 
 /// The form of stores that this version writes and reads.
@@ -77,6 +78,12 @@ pub struct RunPlan {
     pub limits: (usize, usize, u64),
     /// The variables that are kept; all where nothing is said.
     pub keep: Option<Vec<String>>,
+    /// What axes of variables are called, where it is not as the model has it.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub dims: IndexMap<String, Vec<String>>,
+    /// What stands along axes.
+    #[serde(default, skip_serializing_if = "Coordinates::is_empty")]
+    pub coords: Coordinates,
     /// Draws of a chunk.
     pub rows: usize,
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
+use super::Coordinate;
 use super::array::LOST;
-use super::chunks::{Chunks, Element};
+use super::chunks::{Chunks, Element, TextKind, texts};
 use crate::types::Array;
 
 /// Why a store cannot be read: what, and what to do.
@@ -194,6 +195,23 @@ impl ZarrArray {
         let wrong = |what: String| ZarrError::at(&self.path, what);
         let element = Element::named(&self.element)
             .ok_or_else(|| wrong(format!("elements of type `{}` are no numbers", self.element)))?;
+        let (chunk, prefix, separator) = self.chunks()?;
+        let separator = &*separator;
+        let codecs = self.metadata.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
+        let fill = self.metadata.get("fill_value");
+        let fill = element.fill(fill).ok_or_else(|| wrong("the fill value is none of its type".to_owned()))?;
+        let chunks = Chunks { path: &self.path, shape: &self.shape, chunk: &chunk, prefix, separator, element, fill };
+        let mut values = chunks.read(&codecs).map_err(|(path, what)| ZarrError::at(&path, what))?;
+        // As our own stores have ints that are not there.
+        let lost = LOST as f64;
+        if element == Element::Int(8) && fill == lost {
+            values.iter_mut().filter(|value| **value == lost).for_each(|value| *value = f64::NAN);
+        }
+        Ok(Array::real(self.shape.iter().copied(), values))
+    }
+    /// The extents of a chunk, what keys of chunks begin with, and what stands between their parts.
+    fn chunks(&self) -> Result<(Vec<usize>, &'static str, String), ZarrError> {
+        let wrong = |what: String| ZarrError::at(&self.path, what);
         let grid = self.metadata.get("chunk_grid");
         if of(grid, "name").and_then(Value::as_str) != Some("regular") {
             return Err(wrong(format!("the grid of chunks is not regular: {OTHERWISE}")));
@@ -211,17 +229,46 @@ impl ZarrArray {
         if !["/", "."].contains(&separator) {
             return Err(wrong(format!("the separator of keys of chunks is `{separator}`: there is `/` and `.`")));
         }
-        let codecs = self.metadata.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
-        let fill = self.metadata.get("fill_value");
-        let fill = element.fill(fill).ok_or_else(|| wrong("the fill value is none of its type".to_owned()))?;
-        let chunks = Chunks { path: &self.path, shape: &self.shape, chunk: &chunk, prefix, separator, element, fill };
-        let mut values = chunks.read(&codecs).map_err(|(path, what)| ZarrError::at(&path, what))?;
-        // As our own stores have ints that are not there.
-        let lost = LOST as f64;
-        if element == Element::Int(8) && fill == lost {
-            values.iter_mut().filter(|value| **value == lost).for_each(|value| *value = f64::NAN);
+        Ok((chunk, prefix, separator.to_owned()))
+    }
+
+    /// How its elements are kept, where they are texts.
+    fn text_kind(&self) -> Option<TextKind> {
+        match &*self.element {
+            "string" => Some(TextKind::Utf8),
+            "fixed_length_utf32" => {
+                let bytes = configured(self.metadata.get("data_type"), "length_bytes")?.as_u64()?;
+                usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).map(TextKind::Utf32)
+            }
+            _ => None,
         }
-        Ok(Array::real(self.shape.iter().copied(), values))
+    }
+
+    /// What stands along an axis: texts, or whole numbers that are more than the places counted from 0. Nothing where it is
+    /// no array of one axis, the one of its name, or has others.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn coordinate(&self) -> Result<Option<Coordinate>, ZarrError> {
+        let is_along =
+            self.dimensions.len() == 1 && self.path.file_name().is_some_and(|name| *name == *self.dimensions[0]);
+        if !is_along {
+            return Ok(None);
+        }
+        if let Some(kind) = self.text_kind() {
+            let (chunk, prefix, separator) = self.chunks()?;
+            let codecs = self.metadata.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
+            let texts = texts(&self.path, (self.shape[0], chunk[0]), (prefix, &separator), kind, &codecs);
+            return texts
+                .map(|texts| Some(Coordinate::Texts(texts)))
+                .map_err(|(path, what)| ZarrError::at(&path, what));
+        }
+        if !matches!(Element::named(&self.element), Some(Element::Int(_) | Element::Unsigned(_))) {
+            return Ok(None);
+        }
+        let numbers: Vec<i64> =
+            self.read()?.as_real().unwrap_or_default().iter().map(|number| *number as i64).collect();
+        Ok((!numbers.iter().copied().eq(0..numbers.len() as i64)).then_some(Coordinate::Ints(numbers)))
     }
 }
 

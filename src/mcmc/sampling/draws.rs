@@ -8,6 +8,7 @@ use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, ITERATION, N_LEAPFROG, Q, STE
 use crate::parts::Stream;
 use crate::program::Results;
 use crate::run::{Caught, Stats, Trap, TrapKind};
+use crate::store::Coordinates;
 use crate::types::{Array, ArrayData, DType, Type};
 
 /// How many times as many draws must be left for chains to be left out of a run that was stopped.
@@ -25,6 +26,8 @@ pub struct Draws {
     /// What the axes of parameters behind those of chains and draws are called, and those of data, where the model tells:
     /// `J` of `theta: real[J]`.
     pub axes: IndexMap<String, Axes>,
+    /// What stands along axes, where that was told.
+    pub coords: Coordinates,
     /// The numbers of the chains that the arrays hold: all but those that trapped before the others were done, and,
     /// when the run was stopped, those that had made so few draws that more are kept without them.
     pub chains: Vec<usize>,
@@ -146,6 +149,7 @@ impl Draws {
             parameters: arrays(&self.parameters),
             statistics: arrays(&self.statistics),
             axes: self.axes.clone(),
+            coords: self.coords.clone(),
             chains: self.chains[rows.clone()].to_vec(),
             warmup_states: self.warmup_states.as_ref().map(|states| WarmupStates {
                 parameters: arrays(&states.parameters),

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+
 use super::data_sets::DataSets;
 use super::method::{absolute, quoted};
 use super::model::DENSITY_WITHOUT_JACOBIAN;
 use super::settings::{SamplerSettings, TARGET_ACCEPT};
 use crate::base::path::normal;
 use crate::program::{Error, ErrorKind, MadeModule, Program, StanModel, TRANSLATED, Terms, Varying};
+use crate::store::Coordinates;
 use crate::types::Array;
 
 /// Where a model is.
@@ -159,6 +162,10 @@ pub struct Job<'a> {
     /// Data of which each data set has its own: the data of the model are then the others. There is a multiple of as many
     /// chains.
     pub data_sets: Option<DataSets>,
+    /// What axes of variables and data are called, where it is not as the model has it: `school` of `theta`.
+    pub dims: IndexMap<String, Vec<String>>,
+    /// What stands along axes.
+    pub coords: Coordinates,
     /// Whether chains can start from the states that they had in an earlier run.
     pub resumes: bool,
 }
@@ -180,6 +187,8 @@ impl<'a> Job<'a> {
             starts: None,
             settings: SamplerSettings::new(),
             data_sets: None,
+            dims: IndexMap::new(),
+            coords: Coordinates::new(),
             resumes: false,
         }
     }

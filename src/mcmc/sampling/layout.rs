@@ -8,7 +8,7 @@ use super::parameters::Phase;
 use super::{Axes, Metric, Sampling, axes};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, DRAW, ENERGY, LP, N_LEAPFROG, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options};
-use crate::store::{DATA_SET, RunStore, StoredArray, StoredElement, coordinate};
+use crate::store::{Coordinate, DATA_SET, RunStore, StoredArray, StoredElement, coordinate};
 use crate::types::{Array, DType, Type};
 
 /// Statistics of a sampler, by the names that `ArviZ` has for them, and by ours.
@@ -99,6 +99,21 @@ impl Sampling {
         }
     }
 
+    /// Refuses names of axes, and what stands along them, that do not fit the variables and the data.
+    ///
+    /// # Errors
+    /// For these, and as [`run`](Self::run).
+    pub(super) fn check_axes(&self, options: &Options) -> Result<(), Error> {
+        if self.dims.is_empty() && self.coords.is_empty() {
+            return Ok(());
+        }
+        let made = self.variables(options)?;
+        let of_variables = made.iter().map(|(name, array)| (name.as_str(), &array.shape[2..]));
+        let of_data = self.data_shapes.iter().map(|(name, shape)| (name.as_str(), &shape[..]));
+        let shapes: Vec<(&str, &[usize])> = of_variables.chain(of_data).collect();
+        axes::check(&self.dims, &self.coords, &self.axes, &shapes)
+    }
+
     /// The arrays of a store of this plan.
     pub(super) fn layout(&self, store: &RunStore, bound: &Bound, options: &Options) -> Result<Layout, Error> {
         let plan = store.plan();
@@ -113,7 +128,7 @@ impl Sampling {
         let posterior = kept.map(|(name, array)| {
             let mut of = stored("posterior", name, array.ty().dtype, &array.shape[2..]);
             of.axes.truncate(2);
-            of.axes.extend(axes::names(name, self.axes.get(name), array.shape.len() - 2));
+            of.axes.extend(axes::axis_names(name, self.axes.get(name), array.shape.len() - 2));
             of
         });
         let posterior = posterior.collect();
@@ -192,11 +207,25 @@ impl Sampling {
             let own = |axes: &Axes| axes.iter().all(|axis| axis.as_ref().is_none_or(|axis| !data.contains_key(axis)));
             let told = self.axes.get(name).filter(|axes| own(axes));
             let of_set = is_of_set.then(|| DATA_SET.to_owned());
-            let inner = axes::names(name, told, array.shape.len().saturating_sub(usize::from(*is_of_set)));
+            let inner = axes::axis_names(name, told, array.shape.len().saturating_sub(usize::from(*is_of_set)));
             let axes: Vec<String> = of_set.into_iter().chain(inner).collect();
             let element = StoredElement::of(array.ty().dtype, false);
             let of = StoredArray::whole(format!("observed_data/{name}"), array, element, axes);
             whole.push((of, array.clone()));
+        }
+        let all = || of_draws.iter().chain(whole.iter().map(|(of, _)| of));
+        let groups: BTreeSet<&str> = all().filter_map(|array| array.path.split('/').next()).collect();
+        let mut told = Vec::new();
+        for group in groups {
+            let own = || all().filter(|array| array.path.strip_prefix(group).is_some_and(|rest| rest.starts_with('/')));
+            let along = self.coords.iter().filter(|(axis, _)| own().any(|array| array.axes.contains(axis)));
+            told.extend(along.map(|(axis, along)| (group.to_owned(), axis, along)));
+        }
+        for (group, axis, along) in told {
+            match along {
+                Coordinate::Ints(numbers) => whole.push(coordinate(&group, axis, numbers.clone())),
+                Coordinate::Texts(texts) => store.put_texts(&group, axis, texts)?,
+            }
         }
         whole.iter().try_for_each(|(of, values)| store.put_whole(of, values))?;
         let others = whole.into_iter().map(|(of, _)| of).chain(layout.along_chains());

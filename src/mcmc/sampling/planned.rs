@@ -43,6 +43,7 @@ impl Sampling {
         options: &Options,
     ) -> Result<(RunPlan, PlanFiles), Error> {
         self.check_kept(keep.as_deref(), options)?;
+        self.check_axes(options)?;
         let mut files = PlanFiles::new();
         let name = job.model.name();
         let (model, include) = match job.model {
@@ -115,6 +116,8 @@ impl Sampling {
             settings,
             limits: (run.get_max_stack_depth(), run.get_max_tape_depth(), run.get_max_supersteps()),
             keep,
+            dims: job.dims.clone(),
+            coords: job.coords.clone(),
             rows: rows_of_chunks(job.chains, self.kept()),
         };
         Ok((plan, files))
@@ -321,6 +324,7 @@ impl PlannedJob {
             };
             settings.with(name, value)
         });
+        (job.dims, job.coords) = (self.plan.dims.clone(), self.plan.coords.clone());
         job.resumes = true;
         job
     }

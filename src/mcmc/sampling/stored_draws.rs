@@ -88,6 +88,7 @@ impl StoredDraws {
             parameters: IndexMap::new(),
             statistics,
             axes: axes_of(store),
+            coords: job.coords.clone(),
             warmup_states: Self::warmup_states(store, &chains)?,
             each_chain: vec![],
             draws: count,

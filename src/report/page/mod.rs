@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::checks::Checks;
+use super::element_names::ElementNames;
 use super::stored::StoredChains;
 use super::summary::{ESS_PER_CHAIN, Summary, SummaryRow, fixed, significant, whole};
 use crate::mcmc::diagnostics::{COVERAGE, e_bfmi, mean};
@@ -53,6 +54,8 @@ pub struct RunPage<'a> {
     pub summary: &'a Summary,
     /// Parameters, chain × draw × event shape.
     pub parameters: &'a IndexMap<String, Array>,
+    /// What elements of the parameters are called.
+    pub names: &'a ElementNames,
     /// What the sampler tells, chain × draw.
     pub statistics: &'a IndexMap<String, Array>,
     /// The step sizes at the end of warmup.
@@ -89,6 +92,7 @@ impl<'a> RunPage<'a> {
             partial,
             summary,
             parameters: &chains.parameters,
+            names: &chains.names,
             statistics: &chains.statistics,
             stepsizes: &chains.stepsizes,
             numbers: &chains.numbers,
@@ -104,7 +108,7 @@ impl<'a> RunPage<'a> {
         let checks = Checks::of(self.summary);
         let enough = ESS_PER_CHAIN * sampler.chains.clamp(1, 4) as f64;
         let rows = scalars::worst_first(&self.summary.rows, enough);
-        let elements = Elements::of(self.parameters);
+        let elements = Elements::of(self.parameters, self.names);
         let scalars = elements.drawn(&rows, INTERVALS);
         let agreed: Vec<Option<Agreed>> =
             scalars.par_iter().take(DRAWN).map(|scalar| Agreed::of(scalar).filter(|_| !sampler.stays)).collect();

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 
 use crate::mcmc::diagnostics::{ChainRanks, RHAT_LIMIT, Uniformity};
-use crate::report::summary::{SummaryRow, element_name, scalar_chains};
+use crate::report::ElementNames;
+use crate::report::summary::{SummaryRow, scalar_chains};
 use crate::types::Array;
 
 /// A scalar parameter with its draws.
@@ -35,11 +36,11 @@ pub(super) fn worst_first(rows: &[SummaryRow], enough: f64) -> Vec<&SummaryRow> 
 pub(super) struct Elements<'a>(IndexMap<String, (&'a Array, usize)>);
 
 impl<'a> Elements<'a> {
-    pub(super) fn of(parameters: &'a IndexMap<String, Array>) -> Self {
+    pub(super) fn of(parameters: &'a IndexMap<String, Array>, names: &ElementNames) -> Self {
         let of = |(name, array): (&'a String, &'a Array)| {
             let event = array.shape.get(2..).unwrap_or_default().to_vec();
             let all = 0..event.iter().product::<usize>();
-            all.map(move |element| (element_name(name, &event, element), (array, element)))
+            all.map(move |element| (names.element(name, &event, element), (array, element)))
         };
         Self(parameters.iter().flat_map(of).collect())
     }

@@ -1,7 +1,7 @@
 //! The page of a run: what is on it, that it needs nothing else, and that it stays small.
 
 use autobatch::Array;
-use autobatch::report::{RunPage, SamplerStatistics, Summary};
+use autobatch::report::{ElementNames, RunPage, SamplerStatistics, Summary};
 use indexmap::IndexMap;
 
 use crate::project::bench::well_formed;
@@ -64,6 +64,7 @@ pub(crate) fn page(parameters: &IndexMap<String, Array>, statistics: &IndexMap<S
         partial: None,
         summary: &summary,
         parameters,
+        names: &ElementNames::default(),
         statistics,
         stepsizes: &stepsizes,
         numbers: &numbers,

@@ -9,7 +9,7 @@ use autobatch::program::io::NamedValues;
 use autobatch::sampler::Samples;
 use autobatch::store::RunStore;
 use autobatch::types::Array;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::cli::{Folder, autobatch, output};
 use crate::tools::effort;
@@ -377,6 +377,64 @@ fn data_may_be_called_like_an_axis_and_variables_may_not() {
     // A folder with something else in it is none for a store, whoever fills it.
     let (output, said) = of(folder.0.to_str().unwrap(), &["--keep", "mu", "--lanes", "0..2"]);
     assert!(!output.status.success() && said.contains("is there already: give another name"), "{said}");
+}
+
+#[test]
+fn axes_are_called_and_labelled_as_a_file_says() {
+    let folder = Folder::new("store-coords");
+    let schools =
+        ["Choate", "Deerfield", "Andover", "Exeter", "Hotchkiss", "Lawrenceville", "St. Paul's", "Mt. Hermon"];
+    let file = |name: &str, text: Value| folder.file(name, text.to_string());
+    let (store, page, draws) = (path(&folder, "r.zarr"), path(&folder, "r.html"), path(&folder, "r.npz"));
+    let named = file("named.json", json!({"coords": {"school": schools}, "dims": {"theta": ["school"]}}));
+    let model = "nuts/models/eight_schools.stan";
+    let short = ["--chains", "2", "--warmup", "20", "--draws", "30"];
+    let of = |coords: &str, more: &[&str]| {
+        run(&[&["sample", model, "--codegen", "off", "--coords", coords][..], &DATA, &short, more].concat())
+    };
+    let (output, told) = of(&named, &["--store", &store, "--report", &page]);
+    assert!(output.status.success(), "{told}");
+    let shown = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown(&output).contains("theta[St. Paul's] ") && shown(&output).contains("theta_trans[7]"));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("theta[Mt. Hermon]"));
+    let of_store = |command: &str, args: &[&str]| shown(&run(&[&[command, &store][..], args].concat()).0);
+    assert!(of_store("summary", &[]).contains("theta[St. Paul's] "));
+    // The plan has them, so that a run goes on with them.
+    done(&["resume", &store, "--more-draws", "5", "--codegen", "off"]);
+    assert!(of_store("summary", &[]).contains("theta[Deerfield] "));
+    let samples = Samples::open(&store).unwrap();
+    assert!(samples.row("theta[Choate]").is_some() && samples.row("theta[1]").is_none());
+    assert_eq!(samples.draws().axes["theta"], [Some("school".to_owned())]);
+    // Without names of axes those of the model: of parameters and of data. Numbers label, too, and no store is needed.
+    let years: Vec<i32> = (2001..2009).collect();
+    let (output, told) = of(&file("years.json", json!({"J": years})), &["--output", &draws, "--diagnose"]);
+    assert!(output.status.success(), "{told}");
+    assert!(shown(&output).contains("theta[2008] ") && shown(&output).contains("theta_trans[2001] "), "{told}");
+
+    let refuses = [
+        (json!({"school": schools}), "coords are for the axis `school`, which there is not: there is `J`"),
+        (json!({"J": schools[..7]}), "`theta_trans` has 8 places along `J`, and coords have 7"),
+        (json!({"J": [1, 2, 3, 4, 5, 6, 7, 7]}), "coords have `7` twice along `J`"),
+        (json!({"J": [0.5]}), "`J` must have a list of texts, or one of whole numbers"),
+        (
+            json!({"dims": {"nu": ["school"]}}),
+            "dims name axes of `nu`, which there is not: there is `theta_trans`, `mu`",
+        ),
+        (json!({"dims": {"theta": ["a", "b"]}}), "dims give `theta` 2 names for 1 axis"),
+        (json!({"dims": {"theta": ["chain"]}}), "dims call an axis of `theta` `chain`: that name is taken"),
+        (json!({"dims": {"theta": ["mu"]}}), "dims call an axis of `theta` `mu`: that name is taken"),
+        (json!([1]), "must be an object"),
+    ];
+    for (text, wanted) in refuses {
+        let bad = file("bad.json", text.clone());
+        for more in [&["--store", &path(&folder, "bad.zarr")][..], &[]] {
+            let (output, told) = of(&bad, more);
+            assert!(output.status.code() == Some(1) && told.contains(wanted), "{text}: {told}");
+        }
+        assert!(!folder.0.join("bad.zarr").exists());
+    }
+    let (output, told) = of("no/such.json", &[]);
+    assert!(output.status.code() == Some(1) && told.contains("cannot read no/such.json"), "{told}");
 }
 
 /// A limit of the size of a file stands for a disk that is full: writing fails in the middle of the run.

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use autobatch::store::Coordinate;
 use autobatch::store::read::{ZarrGroup, is_store};
 use serde_json::{Value, json};
 
@@ -46,6 +47,43 @@ fn stores_of_xarray_are_read_bit_for_bit() {
     assert_eq!(stats["energy"].read().unwrap().as_real().unwrap(), wanted);
     assert_eq!(stats["step_size"].read().unwrap().as_real().unwrap(), [0.5; 24]);
     assert!(arrays["school"].read().unwrap_err().to_string().contains("are no numbers"));
+    let letters = ["a", "b", "c"].map(str::to_owned).to_vec();
+    assert_eq!(arrays["school"].coordinate(), Ok(Some(Coordinate::Texts(letters))));
+    // The places, counted from 0, tell nothing.
+    assert_eq!((arrays["draw"].coordinate(), arrays["theta"].coordinate()), (Ok(None), Ok(None)));
+}
+
+/// Texts as zarr-python writes those of any length: their number, and before each its length.
+#[test]
+fn texts_of_any_length_are_read_and_broken_ones_cost_the_labels_alone() {
+    let folder = Folder::new("store-texts");
+    let path = of_others(&folder);
+    let school = path.join("posterior/school");
+    let metadata = json!({
+        "zarr_format": 3, "node_type": "array", "shape": [3], "data_type": "string", "fill_value": "",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "vlen-utf8"}], "attributes": {}, "dimension_names": ["school"],
+    });
+    std::fs::write(school.join("zarr.json"), metadata.to_string()).unwrap();
+    let texts = |all: &[&str]| {
+        let each = all.iter().flat_map(|text| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat());
+        (all.len() as u32).to_le_bytes().into_iter().chain(each).collect::<Vec<u8>>()
+    };
+    let write = |chunk: &str, bytes: &[u8]| std::fs::write(school.join("c").join(chunk), bytes).unwrap();
+    write("0", &texts(&["Zürich", "St. Gallen"]));
+    // A chunk that goes beyond the array.
+    write("1", &texts(&["", "none"]));
+    let shown = path.display().to_string();
+    let (table, notes) = said(&["summary", &shown]);
+    let row = |table: &str, name: &str| table.lines().any(|line| line.starts_with(name));
+    assert!(row(&table, "theta[Zürich] ") && row(&table, "theta[St. Gallen] ") && row(&table, "theta[] "), "{table}");
+    assert_eq!(notes, "");
+    for broken in [&[][..], &[9, 0, 0, 0], &[1, 0, 0, 0, 9, 0, 0, 0, 65], &[1, 0, 0, 0, 1, 0, 0, 0, 255], &[255; 12]] {
+        write("0", broken);
+        let (table, notes) = said(&["summary", &shown]);
+        assert!(row(&table, "theta[1] ") && notes.contains("what stands along `school` is left out"), "{notes}");
+    }
 }
 
 #[test]
@@ -58,7 +96,7 @@ fn a_store_is_summarised_diagnosed_and_shown() {
         line.unwrap_or_else(|| panic!("{name}: {table}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(
-        (&row("mu")[1], &row("theta[3]")[1], &row("divergent__")[1]),
+        (&row("mu")[1], &row("theta[c]")[1], &row("divergent__")[1]),
         (&"0.555".into(), &"20.55".into(), &"0".into())
     );
     assert!(table.contains("warmup=50") && notes.is_empty(), "{table}{notes}");
