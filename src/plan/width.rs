@@ -1,9 +1,10 @@
 //! How many lanes a shard should have, by what its plan works on and by the machine that runs it; and how much work a
 //! plan is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{BlockId, Body, CallPlan, CallTerminator, Plan, Slot, StepKind, TILE_BLOCK, Terminator, UnitId, bytes};
+use crate::base::Id as _;
 
 /// What a plan must know of the processor that runs it. It changes speed, never results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,24 +48,31 @@ impl<T> Body<T> {
     /// Bytes in one lane of the buffers that a unit uses over and over, when a real has `real_bytes`: those of a tile
     /// of the steps that run tile by tile, or where there are none, of all.
     fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
-        let (mut tiled, mut all) = (BTreeMap::new(), BTreeMap::new());
+        // By slot, as every call asks for it: a map would take longer than a short run.
+        let mut used = vec![0; self.slots.len()];
+        let mut has_tiles = false;
         for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
             match &step.kind {
-                StepKind::Compute(c) => all.extend(c.slots().map(|slot| (slot, self.slots[slot].elements))),
+                StepKind::Compute(c) if !has_tiles => {
+                    c.slots().for_each(|slot| used[slot.index()] = self.slots[slot].elements);
+                }
                 StepKind::Tiled(group) => {
+                    if !has_tiles {
+                        has_tiles = true;
+                        used.fill(0);
+                    }
                     for slot in group.steps.iter().flat_map(|s| s.compute.slots()) {
                         // Of what has all rows, a tile is some of them.
                         let Slot { elements, tile, .. } = self.slots[slot];
                         let rows = if tile || elements % group.rows != 0 { 1 } else { group.rows };
                         let one_tile = elements / rows * rows.min(TILE_BLOCK);
-                        tiled.insert(slot, one_tile);
+                        used[slot.index()] = one_tile;
                     }
                 }
                 _ => {}
             }
         }
-        let slots = if tiled.is_empty() { all } else { tiled };
-        let slots = slots.into_iter().map(|(slot, elements)| (&self.slots[slot], elements));
+        let slots = self.slots.values().zip(used);
         slots.filter(|(s, _)| !s.uniform).map(|(s, elements)| bytes(s.dtype, elements, real_bytes)).sum()
     }
     /// Additions in one lane that runs every block once, if `ahead` says of all that lanes go on to later ones.
