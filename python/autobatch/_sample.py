@@ -356,7 +356,10 @@ def _list(name: str, value: Any) -> list[Any]:
 
 
 def _axes(variable: str, names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else [str(name) for name in _list(f"dims[{variable!r}]", names)]
+    all_names = [names] if isinstance(names, str) else _list(f"dims[{variable!r}]", names)
+    if not all(isinstance(name, str) for name in all_names):
+        raise InputError(f"dims[{variable!r}] is {names!r}, but must be a list of names, one for each axis")
+    return all_names
 
 
 def _along(coords: Mapping[str, Any]) -> list[tuple[str, list[int] | list[str]]]:
@@ -366,7 +369,8 @@ def _along(coords: Mapping[str, Any]) -> list[tuple[str, list[int] | list[str]]]
         named = np.asarray(labels)
         if named.ndim != 1:
             raise InputError(f"coords[{axis!r}] is {labels!r}, but must be a list with one label for each place")
-        along.append((str(axis), named.astype(int).tolist() if named.dtype.kind in "iu" else [str(label) for label in named]))
+        whole = named.dtype.kind in "iu" and all(-(2**63) <= int(label) < 2**63 for label in named)
+        along.append((str(axis), [int(label) for label in named] if whole else [str(label) for label in named]))
     return along
 
 

@@ -356,6 +356,8 @@ def test_what_stands_along_axes_is_in_tables_and_stores(tmp_path):
         ({"coords": {"school": 3}}, "must be a list with one label for each place"),
         ({"dims": {"theta": ["a", "b"]}}, "dims give `theta` 2 names for 1 axis"),
         ({"dims": {"theta": 3}}, "must be a list"),
+        ({"dims": {"theta": [None]}}, "must be a list of names"),
+        ({"dims": {"theta": ["s"], "y": ["s"]}, "coords": {"s": np.array([2**63 + 1, 7, 7], dtype="u8")}}, "coords have `7` twice"),
     ):
         with pytest.raises(ab.InputError, match=why):
             ab.sample(text, data, **{**kwargs, **wrong})

@@ -289,7 +289,7 @@ pub(super) struct SampleArgs {
     /// {"coords": {…}, "dims": {"theta": ["school"]}}. Tables show theta[Choate], and a store has the coordinates
     #[arg(long, value_name = "FILE.json")]
     pub(super) coords: Option<PathBuf>,
-    /// Parameters that the summary shows, such as mu,theta[3]; all by default
+    /// Parameters that the summary shows, such as mu,theta[3], or theta[Choate] where axes have labels; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
     /// Show also which parameters go with divergent transitions, with the energy and with deep trees: what to write

@@ -13,7 +13,7 @@ use super::sample_args::DrawsFormat;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
-use super::show::show_stats;
+use super::show::{show_stats, whole_names};
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::store::{Ran, ShownArgs};
 use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
@@ -95,7 +95,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let written = file.write(args, &draws, &options);
     if draws.data_sets.is_some() {
         let mut summary = DataSetsSummary::of_draws(&draws);
-        for name in summary.keep(&args.summary) {
+        for name in summary.keep(&whole_names(&args.summary)) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         print(&format!("{summary}\n"));
@@ -116,7 +116,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         return Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) });
     }
     let mut summary = Summary::of_draws(&draws);
-    for name in summary.keep(&args.summary) {
+    for name in summary.keep(&whole_names(&args.summary)) {
         note(&format!("warning: --summary: there is no parameter `{name}`"));
     }
     // With flags in the place of CmdStan's arguments: what is advised is a flag.

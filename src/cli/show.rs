@@ -55,6 +55,20 @@ pub(super) fn note_caught(results: &Results) {
     show_caught(&caught, "lane");
 }
 
+/// Names that were cut at their commas, `m[1` and `2]` of `m[1,2]`, whole again. What stands in quotes has no end.
+pub(super) fn whole_names(parts: &[String]) -> Vec<String> {
+    let is_whole =
+        |name: &str| !name.contains('[') || (name.ends_with(']') && name.matches('"').count().is_multiple_of(2));
+    let mut names: Vec<String> = vec![];
+    for part in parts {
+        match names.last_mut().filter(|name| !is_whole(name)) {
+            Some(name) => *name += &format!(",{part}"),
+            None => names.push(part.clone()),
+        }
+    }
+    names
+}
+
 /// Results with their arrays as users see them.
 pub(super) struct Shown {
     pub(super) results: Results,

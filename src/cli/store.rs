@@ -21,7 +21,7 @@ use super::args::{EngineArgs, range};
 use super::lines::Lines;
 use super::progress::Watcher;
 use super::sample_args::{ChainArgs, ProgressName};
-use super::show::show_stats;
+use super::show::{show_stats, whole_names};
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print, warn_of_own};
 
@@ -87,7 +87,7 @@ pub(super) struct MergeArgs {
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ShownArgs {
-    /// Parameters that the summary shows, such as mu,theta[3]; all by default
+    /// Parameters that the summary shows, such as mu,theta[3], or theta[Choate] where axes have labels; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
     /// Show no summary: it reads all draws
@@ -294,13 +294,13 @@ fn show(name: &Path, (store, stored): (&RunStore, &StoredDraws), shown: &ShownAr
             ));
         }
         let mut summary = DataSetsSummary::of_store(stored, store)?;
-        for name in summary.keep(&shown.summary) {
+        for name in summary.keep(&whole_names(&shown.summary)) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         print(&format!("{summary}\n"));
     } else if draws.draws > 0 && !shown.no_summary {
         let mut summary = Summary::of_store(stored, store)?;
-        for name in summary.keep(&shown.summary) {
+        for name in summary.keep(&whole_names(&shown.summary)) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         // More draws are asked of the store; what else is advised is of another run.

@@ -148,7 +148,7 @@ impl Sampling {
         let of_parameters = has_parameters.then(|| read_data(&model.function(PARAMETERS)?)).transpose()?;
         let data_shapes = match job.dims.is_empty() && job.coords.is_empty() {
             true => IndexMap::new(),
-            false => shapes_of(&job.model, [&data].into_iter().chain(&of_parameters)),
+            false => shapes_of(job, [&data].into_iter().chain(&of_parameters)),
         };
         let method = Method::new(job.sampler, &job.settings, job.starts.is_some())?;
         if method.pools_warmup() && job.data_sets.is_some() {
@@ -504,17 +504,21 @@ struct RunFacts {
     stats: Stats,
 }
 
-/// The shapes of the data of a model.
-fn shapes_of<'a>(model: &ModelSource<'_>, inputs: impl Iterator<Item = &'a Inputs>) -> IndexMap<String, Vec<usize>> {
-    if let ModelSource::Stan(model) = model {
-        let all = model.data().iter().filter_map(|(name, datum)| {
-            let data = Data::from(datum.clone());
+/// The shapes of the data of a job, those of each data set without the axis over these.
+fn shapes_of<'a>(job: &Job<'_>, inputs: impl Iterator<Item = &'a Inputs>) -> IndexMap<String, Vec<usize>> {
+    let of_one = |(name, shape): (String, Vec<usize>)| Some((name, shape.get(1..)?.to_vec()));
+    if let ModelSource::Stan(model) = job.model {
+        let shape = |(name, data): (&str, Data)| {
             Some((name.to_owned(), data.to_array(name, data.guess_type()).ok()?.shape.to_vec()))
-        });
-        return all.collect();
+        };
+        let shared = model.data().iter().filter_map(|(name, datum)| shape((name, datum.clone().into())));
+        let own = model.lane_data().iter().filter_map(|(name, datum)| shape((name, datum.clone().into())));
+        return shared.chain(own.filter_map(of_one)).collect();
     }
     let values = inputs.flat_map(|inputs| &inputs.values);
-    values.map(|(name, given)| (name.clone(), given.array.shape.to_vec())).collect()
+    let shared = values.map(|(name, given)| (name.clone(), given.array.shape.to_vec()));
+    let own = job.data_sets.iter().flat_map(DataSets::arrays);
+    shared.chain(own.filter_map(|(name, array)| of_one((name.clone(), array.shape.to_vec())))).collect()
 }
 
 /// Each row so many times, one after the other.

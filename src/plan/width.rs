@@ -50,23 +50,19 @@ impl<T> Body<T> {
     fn bytes_of_unit(&self, unit: UnitId, real_bytes: usize) -> usize {
         // By slot, as every call asks for it: a map would take longer than a short run.
         let mut used = vec![0; self.slots.len()];
-        let mut has_tiles = false;
-        for step in self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps) {
+        let steps = || self.units[unit].blocks.iter().flat_map(|b| &self.blocks[*b].steps);
+        let has_tiles = steps().any(|step| matches!(step.kind, StepKind::Tiled(_)));
+        for step in steps() {
             match &step.kind {
                 StepKind::Compute(c) if !has_tiles => {
                     c.slots().for_each(|slot| used[slot.index()] = self.slots[slot].elements);
                 }
                 StepKind::Tiled(group) => {
-                    if !has_tiles {
-                        has_tiles = true;
-                        used.fill(0);
-                    }
                     for slot in group.steps.iter().flat_map(|s| s.compute.slots()) {
                         // Of what has all rows, a tile is some of them.
                         let Slot { elements, tile, .. } = self.slots[slot];
                         let rows = if tile || elements % group.rows != 0 { 1 } else { group.rows };
-                        let one_tile = elements / rows * rows.min(TILE_BLOCK);
-                        used[slot.index()] = one_tile;
+                        used[slot.index()] = elements / rows * rows.min(TILE_BLOCK);
                     }
                 }
                 _ => {}

@@ -15,7 +15,9 @@ pub struct ElementNames {
 
 impl ElementNames {
     /// Of variables whose axes have these names, along which that stands.
-    pub fn new(axes: IndexMap<String, Axes>, coords: Coordinates) -> Self {
+    pub fn new(axes: IndexMap<String, Axes>, mut coords: Coordinates) -> Self {
+        // Counted from 0 beside indices that count from 1 they would mislead, and what stands twice names nothing.
+        coords.retain(|_, along| !along.is_places() && along.repeated().is_none());
         Self { axes, coords }
     }
 
@@ -25,12 +27,13 @@ impl ElementNames {
     }
 
     /// `theta[1]`, `m[2,Deerfield]`: the `element`-th of a variable of this event shape, in row-major order; indices count from 1.
+    /// A label is in quotes where it could be taken for several, or is not to be printed as it is.
     pub fn element(&self, name: &str, event: &[usize], element: usize) -> String {
         if self.coords.is_empty() {
             return element_name(name, event, element);
         }
-        let axes = axis_names(name, self.axes.get(name), event.len());
-        named(name, event, element, &|axis, at| self.coords.get(&axes[axis])?.label(at))
+        let axes = axis_names(name, &self.axes, event.len());
+        named(name, event, element, &|axis, at| Some(quoted(self.coords.get(&axes[axis])?.label(at)?)))
     }
 }
 
@@ -38,6 +41,11 @@ impl ElementNames {
 /// `z.imag` of a complex variable `z[1,real]` and `z[1,imag]`.
 pub fn element_name(name: &str, event: &[usize], element: usize) -> String {
     named(name, event, element, &|_, _| None)
+}
+
+fn quoted(label: String) -> String {
+    let odd = |c: char| c.is_control() || [',', '[', ']', '"'].contains(&c);
+    if label.is_empty() || label.chars().any(odd) { format!("{label:?}") } else { label }
 }
 
 /// The same, where `label` has what stands at a place of an axis.

@@ -134,7 +134,7 @@ impl Codec {
         let all = |reader: &mut dyn std::io::Read| {
             let mut all = vec![];
             // One more than there may be, which tells that there are too many.
-            reader.take(most as u64 + 1).read_to_end(&mut all).map_err(|error| error.to_string())?;
+            reader.take((most as u64).saturating_add(1)).read_to_end(&mut all).map_err(|error| error.to_string())?;
             Ok(all)
         };
         match self {
@@ -224,7 +224,7 @@ impl Chunks<'_> {
     }
 }
 
-/// Texts along one axis: `count` in chunks of `each`, kept as `kind` says.
+/// Texts along one axis: `count` in chunks of `each`, kept as `kind` says; `fill` stands where no chunk is.
 ///
 /// # Errors
 /// For codecs that are not read, and for chunks that are broken.
@@ -232,7 +232,7 @@ pub(super) fn texts(
     path: &Path,
     (count, each): (usize, usize),
     key: (&str, &str),
-    kind: TextKind,
+    (kind, fill): (TextKind, &str),
     all: &[Value],
 ) -> Result<Vec<String>, Wrong> {
     let wanted = if kind == TextKind::Utf8 { "vlen-utf8" } else { "bytes" };
@@ -242,11 +242,15 @@ pub(super) fn texts(
         let file = file(path, &[at], key);
         let most = match kind {
             TextKind::Utf8 => MOST_TEXT,
-            TextKind::Utf32(bytes) => each.saturating_mul(bytes),
+            TextKind::Utf32(bytes) => each.saturating_mul(bytes).min(MOST_TEXT),
         };
         let own = each.min(count - texts.len());
         let Some(bytes) = undone(&file, &codecs, most)? else {
-            return Err((file, "the chunk is not there".to_owned()));
+            if count > MOST_TEXT {
+                return Err((path.to_owned(), "it does not fit in memory".to_owned()));
+            }
+            texts.resize(texts.len() + own, fill.to_owned());
+            continue;
         };
         let broken = || (file.clone(), "the chunk is broken: it has other texts".to_owned());
         let read = match kind {

@@ -1,5 +1,6 @@
 //! What stands along the axes of arrays.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::array::replace;
-use crate::program::Error;
+use crate::program::{Error, ErrorKind};
 
 /// What stands along axes, by the names of these: of `school` the names of the schools.
 pub type Coordinates = IndexMap<String, Coordinate>;
@@ -34,6 +35,17 @@ impl Coordinate {
     /// Whether the axis has no place.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What stands at two places, if anything does.
+    pub fn repeated(&self) -> Option<String> {
+        let mut seen = HashSet::with_capacity(self.len());
+        (0..self.len()).filter_map(|at| self.label(at)).find(|label| !seen.insert(label.clone()))
+    }
+
+    /// Whether it says no more than the places do, counted from 0.
+    pub fn is_places(&self) -> bool {
+        matches!(self, Coordinate::Ints(numbers) if numbers.iter().copied().eq(0..numbers.len() as i64))
     }
 
     /// What stands at a place, counted from 0.
@@ -91,10 +103,13 @@ impl StoredTexts {
     /// # Errors
     /// Where they cannot be written.
     pub(super) fn write(&self, root: &Path, texts: &[String]) -> Result<(), Error> {
-        let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
-        let mut bytes = length(texts.len()).to_vec();
+        let length = |n: usize| match u32::try_from(n) {
+            Ok(n) => Ok(n.to_le_bytes()),
+            Err(_) => Err(Error::new(ErrorKind::Input, format!("{} has a text of {n} bytes: too many", self.path))),
+        };
+        let mut bytes = length(texts.len())?.to_vec();
         for text in texts {
-            bytes.extend(length(text.len()));
+            bytes.extend(length(text.len())?);
             bytes.extend(text.as_bytes());
         }
         let sum = crc32c::crc32c(&bytes).to_le_bytes();

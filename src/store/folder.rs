@@ -16,7 +16,7 @@ use crate::types::{Array, ArrayData};
 /// The folder that is no business of readers.
 const OWN: &str = "_autobatch";
 /// The metadata of the root, with those of all arrays.
-const METADATA: &str = "zarr.json";
+pub const METADATA: &str = "zarr.json";
 
 /// Settings that are attributes of their own.
 const TOLD: [&str; 3] = ["thin", "max_treedepth", "target_accept"];

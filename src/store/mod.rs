@@ -29,7 +29,7 @@ pub mod read;
 pub use archive::UnpackedStore;
 pub use array::{Chunk, StoredArray, StoredElement};
 pub use coordinates::{Coordinate, Coordinates};
-pub use folder::{ChainBlock, Piece, RunStatus, RunStore, coordinate};
+pub use folder::{ChainBlock, METADATA, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};
 

@@ -244,8 +244,8 @@ impl ZarrArray {
         }
     }
 
-    /// What stands along an axis: texts, or whole numbers that are more than the places counted from 0. Nothing where it is
-    /// no array of one axis, the one of its name, or has others.
+    /// What stands along an axis: texts, or whole numbers up to 2^53. Nothing where it is no array of one axis, the one of its
+    /// name, or has others.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -258,7 +258,9 @@ impl ZarrArray {
         if let Some(kind) = self.text_kind() {
             let (chunk, prefix, separator) = self.chunks()?;
             let codecs = self.metadata.get("codecs").and_then(Value::as_array).cloned().unwrap_or_default();
-            let texts = texts(&self.path, (self.shape[0], chunk[0]), (prefix, &separator), kind, &codecs);
+            let fill = self.metadata.get("fill_value").and_then(Value::as_str).unwrap_or_default();
+            let sizes = (self.shape[0], chunk[0]);
+            let texts = texts(&self.path, sizes, (prefix, &separator), (kind, fill), &codecs);
             return texts
                 .map(|texts| Some(Coordinate::Texts(texts)))
                 .map_err(|(path, what)| ZarrError::at(&path, what));
@@ -266,9 +268,10 @@ impl ZarrArray {
         if !matches!(Element::named(&self.element), Some(Element::Int(_) | Element::Unsigned(_))) {
             return Ok(None);
         }
-        let numbers: Vec<i64> =
-            self.read()?.as_real().unwrap_or_default().iter().map(|number| *number as i64).collect();
-        Ok((!numbers.iter().copied().eq(0..numbers.len() as i64)).then_some(Coordinate::Ints(numbers)))
+        let read = self.read()?;
+        let whole = |x: &f64| (x.abs() <= 2_f64.powi(53)).then_some(*x as i64);
+        let numbers: Option<Vec<i64>> = read.as_real().unwrap_or_default().iter().map(whole).collect();
+        Ok(numbers.map(Coordinate::Ints))
     }
 }
 

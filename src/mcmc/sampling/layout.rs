@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 
+use super::axes::Shaped;
 use super::parameters::Phase;
-use super::{Axes, Metric, Sampling, axes};
+use super::{Metric, Sampling, axes};
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, DRAW, ENERGY, LP, N_LEAPFROG, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Bound, Error, ErrorKind, Options};
 use crate::store::{Coordinate, DATA_SET, RunStore, StoredArray, StoredElement, coordinate};
@@ -108,9 +109,9 @@ impl Sampling {
             return Ok(());
         }
         let made = self.variables(options)?;
-        let of_variables = made.iter().map(|(name, array)| (name.as_str(), &array.shape[2..]));
-        let of_data = self.data_shapes.iter().map(|(name, shape)| (name.as_str(), &shape[..]));
-        let shapes: Vec<(&str, &[usize])> = of_variables.chain(of_data).collect();
+        let of_variables = made.iter().map(|(name, array)| Shaped { name, shape: &array.shape[2..], is_datum: false });
+        let of_data = self.data_shapes.iter().map(|(name, shape)| Shaped { name, shape, is_datum: true });
+        let shapes: Vec<Shaped<'_>> = of_variables.chain(of_data).collect();
         axes::check(&self.dims, &self.coords, &self.axes, &shapes)
     }
 
@@ -128,7 +129,7 @@ impl Sampling {
         let posterior = kept.map(|(name, array)| {
             let mut of = stored("posterior", name, array.ty().dtype, &array.shape[2..]);
             of.axes.truncate(2);
-            of.axes.extend(axes::axis_names(name, self.axes.get(name), array.shape.len() - 2));
+            of.axes.extend(axes::axis_names(name, &self.axes, array.shape.len() - 2));
             of
         });
         let posterior = posterior.collect();
@@ -203,11 +204,9 @@ impl Sampling {
             whole.push(coordinate("observed_data", DATA_SET, (0..sets as i64).collect()));
         }
         for (name, (array, is_of_set)) in data {
-            // The size that gives an axis its name is a datum, too, and has that name in this group.
-            let own = |axes: &Axes| axes.iter().all(|axis| axis.as_ref().is_none_or(|axis| !data.contains_key(axis)));
-            let told = self.axes.get(name).filter(|axes| own(axes));
             let of_set = is_of_set.then(|| DATA_SET.to_owned());
-            let inner = axes::axis_names(name, told, array.shape.len().saturating_sub(usize::from(*is_of_set)));
+            let rank = array.shape.len().saturating_sub(usize::from(*is_of_set));
+            let inner = axes::axis_names_of_datum(name, &self.axes, rank, |name| data.contains_key(name));
             let axes: Vec<String> = of_set.into_iter().chain(inner).collect();
             let element = StoredElement::of(array.ty().dtype, false);
             let of = StoredArray::whole(format!("observed_data/{name}"), array, element, axes);

@@ -421,8 +421,14 @@ fn axes_are_called_and_labelled_as_a_file_says() {
             "dims name axes of `nu`, which there is not: there is `theta_trans`, `mu`",
         ),
         (json!({"dims": {"theta": ["a", "b"]}}), "dims give `theta` 2 names for 1 axis"),
-        (json!({"dims": {"theta": ["chain"]}}), "dims call an axis of `theta` `chain`: that name is taken"),
-        (json!({"dims": {"theta": ["mu"]}}), "dims call an axis of `theta` `mu`: that name is taken"),
+        (
+            json!({"dims": {"theta": ["chain"]}}),
+            "dims call an axis of `theta` \"chain\", which stores have for something",
+        ),
+        (json!({"dims": {"theta": ["mu"]}}), "dims call an axis of `theta` \"mu\", which is a variable"),
+        (json!({"dims": {"theta": [".."]}}), "dims call an axis of `theta` \"..\", which is no name for an axis"),
+        (json!({"dims": {"theta": ["a/b"]}}), "\"a/b\", which is no name for an axis"),
+        (json!({"dims": {"theta": ["zarr.json"]}}), "\"zarr.json\", which stores have for something else"),
         (json!([1]), "must be an object"),
     ];
     for (text, wanted) in refuses {
@@ -435,6 +441,63 @@ fn axes_are_called_and_labelled_as_a_file_says() {
     }
     let (output, told) = of("no/such.json", &[]);
     assert!(output.status.code() == Some(1) && told.contains("cannot read no/such.json"), "{told}");
+}
+
+#[test]
+fn axes_of_complex_variables_of_data_and_of_data_sets_have_names() {
+    let folder = Folder::new("store-dims");
+    let file = |name: &str, text: Value| folder.file(name, text.to_string());
+    let short = ["--chains", "2", "--warmup", "10", "--draws", "10", "--codegen", "off"];
+    let names = |store: &str, array: &str| -> Vec<String> {
+        let text = std::fs::read(Path::new(store).join(array).join("zarr.json")).unwrap();
+        let metadata: Value = serde_json::from_slice(&text).unwrap();
+        serde_json::from_value(metadata["dimension_names"].clone()).unwrap()
+    };
+    let stan = folder.file(
+        "m.stan",
+        "data { int N; int K; vector[N] y; matrix[N, K] x; } parameters { vector[N] a; vector[K] b; complex_vector[K] z; }\n\
+         model { a ~ normal(y, 1); b ~ std_normal(); get_real(z) ~ std_normal(); get_imag(z) ~ std_normal(); }",
+    );
+    let data = file("d.json", json!({"N": 2, "K": 3, "y": [1.0, 2.0], "x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}));
+    let coords =
+        json!({"coords": {"part": ["u", "v,w", "x"], "row": [7, 8]}, "dims": {"z": ["part"], "x": ["row", "K"]}});
+    let store = path(&folder, "m.zarr");
+    let of = |coords: Value, store: &str| {
+        let coords = file("c.json", coords);
+        run(&[&["sample", &stan, "--data", &data, "--coords", &coords, "--store", store][..], &short].concat())
+    };
+    // `K` is a datum, so that no axis of the data has this name.
+    let (output, said) = of(coords, &store);
+    assert!(!output.status.success() && said.contains("dims call an axis of `x` \"K\", which is a variable"), "{said}");
+    let coords =
+        json!({"coords": {"part": ["u", "v,w", "x"], "row": [7, 8]}, "dims": {"z": ["part"], "x": ["row", "of_x"]}});
+    let (output, said) = of(coords, &store);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("z[\"v,w\",imag]"),
+        "the parts have the labels of the whole"
+    );
+    assert_eq!(names(&store, "observed_data/x"), ["row", "of_x"]);
+    assert_eq!(names(&store, "posterior/b"), ["chain", "draw", "K"]);
+    assert!(
+        Path::new(&store).join("observed_data/row/c/0").exists() && !Path::new(&store).join("posterior/row").exists()
+    );
+    let (output, said) = of(json!({"dims": {"a": ["s"], "b": ["s"]}}), &path(&folder, "other.zarr"));
+    assert!(
+        !output.status.success() && said.contains("dims call axes of `a` and `b` `s`, which have 2 and 3 places"),
+        "{said}"
+    );
+
+    let model = folder.file("m.ab", "model m[J](a: real, shared y: real[J]) { -0.5 * dot(y - a, y - a) }");
+    let sets = file("sets.json", json!({"y": [[1.0, 2.0], [3.0, 4.0]]}));
+    let coords = file("sets_coords.json", json!({"coords": {"who": ["x", "y"]}, "dims": {"y": ["who"]}}));
+    let store = path(&folder, "sets.zarr");
+    let args = ["sample", &model, "--lane-data", &sets, "--coords", &coords, "--store", &store];
+    done(&[&args[..], &short].concat());
+    assert_eq!(names(&store, "observed_data/y"), ["data_set", "who"]);
+    // Brackets keep a name with commas together.
+    let said = done(&["resume", &path(&folder, "m.zarr"), "--summary", "z[\"v,w\",imag],a", "--codegen", "off"]);
+    assert!(!said.contains("warning"), "{said}");
 }
 
 /// A limit of the size of a file stands for a disk that is full: writing fails in the middle of the run.

@@ -49,8 +49,8 @@ fn stores_of_xarray_are_read_bit_for_bit() {
     assert!(arrays["school"].read().unwrap_err().to_string().contains("are no numbers"));
     let letters = ["a", "b", "c"].map(str::to_owned).to_vec();
     assert_eq!(arrays["school"].coordinate(), Ok(Some(Coordinate::Texts(letters))));
-    // The places, counted from 0, tell nothing.
-    assert_eq!((arrays["draw"].coordinate(), arrays["theta"].coordinate()), (Ok(None), Ok(None)));
+    assert_eq!(arrays["draw"].coordinate(), Ok(Some(Coordinate::Ints((0..12).collect()))));
+    assert_eq!(arrays["theta"].coordinate(), Ok(None));
 }
 
 /// Texts as zarr-python writes those of any length: their number, and before each its length.
@@ -77,13 +77,30 @@ fn texts_of_any_length_are_read_and_broken_ones_cost_the_labels_alone() {
     let shown = path.display().to_string();
     let (table, notes) = said(&["summary", &shown]);
     let row = |table: &str, name: &str| table.lines().any(|line| line.starts_with(name));
-    assert!(row(&table, "theta[Zürich] ") && row(&table, "theta[St. Gallen] ") && row(&table, "theta[] "), "{table}");
+    assert!(
+        row(&table, "theta[Zürich] ") && row(&table, "theta[St. Gallen] ") && row(&table, "theta[\"\"] "),
+        "{table}"
+    );
     assert_eq!(notes, "");
+    // Zarr leaves out a chunk in which nothing but the fill value stands; what stands twice names nothing.
+    std::fs::remove_file(school.join("c/1")).unwrap();
+    assert!(row(&said(&["summary", &shown]).0, "theta[\"\"] "));
+    write("0", &texts(&["a", ""]));
+    assert!(row(&said(&["summary", &shown]).0, "theta[3] "));
+    // What is not to be printed as it is stands in quotes.
+    write("0", &texts(&["a,b", "x\n\u{1b}[2J"]));
+    let (table, _) = said(&["summary", &shown]);
+    assert!(row(&table, "theta[\"a,b\"] ") && row(&table, "theta[\"x\\n\\u{1b}[2J\"] "), "{table}");
     for broken in [&[][..], &[9, 0, 0, 0], &[1, 0, 0, 0, 9, 0, 0, 0, 65], &[1, 0, 0, 0, 1, 0, 0, 0, 255], &[255; 12]] {
         write("0", broken);
         let (table, notes) = said(&["summary", &shown]);
         assert!(row(&table, "theta[1] ") && notes.contains("what stands along `school` is left out"), "{notes}");
     }
+    let mut wide = metadata;
+    wide["data_type"] = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 1_u64 << 63}});
+    wide["codecs"] = json!([{"name": "bytes"}, {"name": "gzip"}]);
+    std::fs::write(school.join("zarr.json"), wide.to_string()).unwrap();
+    assert!(said(&["summary", &shown]).1.contains("what stands along `school` is left out"));
 }
 
 #[test]
