@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -142,27 +143,47 @@ def test_a_pool_runs_a_warmup_that_is_pooled(tmp_path: Path) -> None:
         np.testing.assert_array_equal(fit[name], whole[name], strict=True)
 
 
+@contextlib.contextmanager
+def _killed(pid: int, store: Path) -> Iterator[None]:
+    """A process that is killed as soon as a chain is on disk."""
+
+    def kill() -> None:
+        while not list(store.glob("_autobatch/state/*")):
+            time.sleep(0.02)
+        os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    yield
+    killer.join()
+
+
 @pytest.mark.filterwarnings("ignore::autobatch.AutobatchWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_dask_fills_a_store_though_a_worker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", ["worker", "node"])
+def test_dask_fills_a_store_though_one_is_killed(tmp_path: Path, which: str) -> None:
     distributed = pytest.importorskip("distributed")
     how = dict(HOW, chains=256, warmup=200, draws=2000)
     store = tmp_path / "run.zarr"
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1")
-    with cluster, distributed.Client(cluster) as client:
+    with contextlib.ExitStack() as ends:
+        # A worker that is killed begins anew, a node does not come back.
+        begins = 2 if which == "worker" else 0
+        cluster = ends.enter_context(
+            distributed.LocalCluster(n_workers=begins, threads_per_worker=1, dashboard_address=None, host="127.0.0.1")
+        )
+        client = ends.enter_context(distributed.Client(cluster))
+        if which == "node":
+            node = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny", "--nthreads", "1"]
+            for _ in range(2):
+                process = subprocess.Popen([*node, "--no-dashboard", "--local-directory", str(tmp_path)], stderr=subprocess.DEVNULL)
+                ends.callback(process.wait)
+                ends.callback(process.kill)
+            client.wait_for_workers(2, timeout=120)
         pids = list(client.run(os.getpid).values())
-
-        def kill() -> None:
-            # As soon as a chain is on disk.
-            while not list(store.glob("_autobatch/state/*")):
-                time.sleep(0.02)
-            os.kill(pids[0], signal.SIGKILL)
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        executor = client.get_executor(retries=3)
-        fit = ab.sample(MODEL, DATA, store=store, executor=executor, lanes_per_task=64, threads=1, **how)
-        killer.join()
-        assert pids[0] not in client.run(os.getpid).values()
+        with _killed(pids[0], store):
+            executor = client.get_executor(retries=3)
+            fit = ab.sample(MODEL, DATA, store=store, executor=executor, lanes_per_task=64, threads=1, **how)
+        there = list(client.run(os.getpid).values())
+        assert pids[0] not in there and pids[1] in there
     whole = ab.sample(MODEL, DATA, **how)
     for name in whole:
         np.testing.assert_array_equal(fit[name], whole[name], strict=True)
