@@ -120,6 +120,9 @@ fn fine(concern: Concern, summary: &Summary) -> String {
         (Concern::Divergences, _) => "none".to_owned(),
         (Concern::Energy, _) => "at least 0.3: the momentum explores the energies".to_owned(),
         (Concern::SampleSize, _) => "enough for all parameters, in the bulk and in the tails".to_owned(),
+        (Concern::Agreement, _) if summary.sampler.chains == 1 => {
+            "the halves of the chain agree on all parameters".to_owned()
+        }
         (Concern::Agreement, _) => "the chains agree on all parameters".to_owned(),
         (Concern::Other, _) => "no chain is stuck, and all draws are numbers".to_owned(),
     }

@@ -248,8 +248,9 @@ impl SamplerStatistics {
             }
             _ => otherwise(),
         };
+        let were = if self.divergent == 1 { "was" } else { "were" };
         let message = format!(
-            "{} of {} transitions were divergent: the draws may miss part of the posterior; {remedy}",
+            "{} of {} transitions {were} divergent: the draws may miss part of the posterior; {remedy}",
             self.divergent, self.draws
         );
         (self.divergent > 0).then(|| Warning::of(Concern::Divergences, message, Some(advice)))

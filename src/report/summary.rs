@@ -285,7 +285,9 @@ fn convergence(rows: &[SummaryRow], sampler: &SamplerStatistics, warnings: &mut 
         Warning::of(Concern::Agreement, text + "; run longer", advised(longer.clone()))
     });
     let rhat = named(&disagree).map(|names| {
-        let text = format!("R-hat is {RHAT_LIMIT} or more for {names}: the chains do not agree yet");
+        // Of a single chain R-hat compares its halves.
+        let what = if sampler.chains == 1 { "the halves of the chain" } else { "the chains" };
+        let text = format!("R-hat is {RHAT_LIMIT} or more for {names}: {what} do not agree yet");
         Warning::of(Concern::Agreement, text + "; run longer", advised(longer.clone()))
     });
     let least = rows.iter().map(|row| row.ess_bulk.min(row.ess_tail)).fold(f64::INFINITY, f64::min);
@@ -458,6 +460,17 @@ mod tests {
         }
         assert_eq!(grouped(1000), "1,000");
         assert_eq!(grouped(999), "999");
+    }
+
+    #[test]
+    fn one_chain_and_one_transition_are_told_as_one() {
+        let trend = Array::real([1, 100], (0..100).map(f64::from).collect());
+        let divergent = Array::bool([1, 100], (0..100).map(|draw| draw == 7).collect());
+        let statistics = IndexMap::from([("divergent".to_owned(), divergent)]);
+        let sampler = SamplerStatistics::of(&statistics, Some(10), 1000, 1.0);
+        let text = Summary::of(&IndexMap::from([("x".to_owned(), trend)]), sampler).to_string();
+        assert!(text.contains("1 of 100 transitions was divergent"), "{text}");
+        assert!(text.contains("R-hat is 1.01 or more for x: the halves of the chain do not agree yet"), "{text}");
     }
 
     #[test]
