@@ -278,17 +278,23 @@ fn autocorrelation_sum(draws: usize, correlation: impl Fn(usize) -> f64) -> Auto
 struct MeanAutocovariance {
     centred: Chains,
     means: Vec<f64>,
+    /// Whether any chain has two values. Else all lags are the same, and there are as many to look at as draws.
+    moves: bool,
 }
 
 impl MeanAutocovariance {
     fn of(chains: &Chains) -> Self {
         let means: Vec<f64> = chains.iter().map(average).collect();
+        let moves = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
         let centred = chains.iter().flat_map(deviations);
-        Self { centred: Chains { values: centred.collect(), draws: chains.draws }, means }
+        Self { centred: Chains { values: centred.collect(), draws: chains.draws }, means, moves }
     }
 
     /// At one lag, divided by the number of draws and not by the number of terms.
     fn at(&self, lag: usize) -> f64 {
+        if !self.moves {
+            return 0.0;
+        }
         let products = self.centred.iter().map(|chain| inner_product(&chain[..chain.len() - lag], &chain[lag..]));
         products.sum::<f64>() / self.centred.values.len() as f64
     }

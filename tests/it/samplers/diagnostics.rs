@@ -255,3 +255,13 @@ fn chains_are_cut_to_the_shortest() {
 fn chains_that_stand_still_apart_have_infinite_rhat() {
     assert_eq!(rhat(&[vec![0.0; 10], vec![1.0; 10]]), f64::INFINITY);
 }
+
+/// Step sizes after warmup, say, of a long run: looked at lag by lag they would take hours.
+#[test]
+fn chains_that_stay_apart_are_worth_one_draw_each() {
+    for draws in [1000, 400_000] {
+        let chains: Vec<Vec<f64>> = [0.1, 0.7, 0.3, 1.1].into_iter().map(|x| vec![x; draws]).collect();
+        let size = ess_mean(&chains);
+        assert!((size - 4.0).abs() < 0.05, "{draws} draws: {size}");
+    }
+}
