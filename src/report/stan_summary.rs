@@ -94,7 +94,10 @@ impl StanSummary {
     /// The table as CSV.
     pub fn csv(&self) -> String {
         let figure = |x: f64| if x.is_nan() { "nan".to_owned() } else { general(x, self.digits) };
-        let quoted = |text: &str| if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() };
+        let quoted = |text: &str| match text.contains([',', '"']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text.to_owned(),
+        };
         let line = |cells: Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
         let mut headings = self.headings();
         headings[0] = "name".to_owned();

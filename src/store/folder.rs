@@ -360,6 +360,7 @@ impl RunStore {
     pub fn put_texts(&mut self, group: &str, axis: &str, texts: &[String]) -> Result<(), Error> {
         let of = StoredTexts::of(group, axis, texts);
         of.write(&self.root, texts)?;
+        self.texts.retain(|there| there.path != of.path);
         self.texts.push(of);
         Ok(())
     }

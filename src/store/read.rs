@@ -209,6 +209,7 @@ impl ZarrArray {
         }
         Ok(Array::real(self.shape.iter().copied(), values))
     }
+
     /// The extents of a chunk, what keys of chunks begin with, and what stands between their parts.
     fn chunks(&self) -> Result<(Vec<usize>, &'static str, String), ZarrError> {
         let wrong = |what: String| ZarrError::at(&self.path, what);

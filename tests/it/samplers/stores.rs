@@ -91,6 +91,10 @@ fn texts_of_any_length_are_read_and_broken_ones_cost_the_labels_alone() {
     write("0", &texts(&["a,b", "x\n\u{1b}[2J"]));
     let (table, _) = said(&["summary", &shown]);
     assert!(row(&table, "theta[\"a,b\"] ") && row(&table, "theta[\"x\\n\\u{1b}[2J\"] "), "{table}");
+    let csv = folder.0.join("t.csv").display().to_string();
+    said(&["summary", &shown, "--csv-filename", &csv]);
+    let csv = std::fs::read_to_string(csv).unwrap();
+    assert!(csv.lines().any(|line| line.starts_with("\"theta[\"\"a,b\"\"]\",")), "{csv}");
     for broken in [&[][..], &[9, 0, 0, 0], &[1, 0, 0, 0, 9, 0, 0, 0, 65], &[1, 0, 0, 0, 1, 0, 0, 0, 255], &[255; 12]] {
         write("0", broken);
         let (table, notes) = said(&["summary", &shown]);
