@@ -13,6 +13,10 @@ mod moments;
 mod uniformity;
 mod within;
 
+use std::cell::OnceCell;
+
+use realfft::RealFftPlanner;
+
 use super::special::{beta_quantile, normal_quantile};
 pub use agreement::{Agreement, RHAT_LIMIT, rhat_nested};
 use moments::{average, deviations, inner_product, variance};
@@ -274,29 +278,52 @@ fn autocorrelation_sum(draws: usize, correlation: impl Fn(usize) -> f64) -> Auto
     AutocorrelationSum { pairs: monotone.sum(), last_even }
 }
 
+/// Lags that are computed one by one, which most chains are done with: all lags take as long as some tens of them.
+const NEAR: usize = 64;
+
 /// The autocovariances of chains, averaged over the chains.
 struct MeanAutocovariance {
     centred: Chains,
     means: Vec<f64>,
-    /// Whether any chain has two values. Else all lags are the same, and there are as many to look at as draws.
-    moves: bool,
+    /// Those of all lags, as soon as one far off is asked for.
+    all: OnceCell<Vec<f64>>,
 }
 
 impl MeanAutocovariance {
     fn of(chains: &Chains) -> Self {
         let means: Vec<f64> = chains.iter().map(average).collect();
-        let moves = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
         let centred = chains.iter().flat_map(deviations);
-        Self { centred: Chains { values: centred.collect(), draws: chains.draws }, means, moves }
+        Self { centred: Chains { values: centred.collect(), draws: chains.draws }, means, all: OnceCell::new() }
     }
 
     /// At one lag, divided by the number of draws and not by the number of terms.
     fn at(&self, lag: usize) -> f64 {
-        if !self.moves {
-            return 0.0;
+        if lag > NEAR {
+            return self.all.get_or_init(|| self.of_all_lags())[lag];
         }
         let products = self.centred.iter().map(|chain| inner_product(&chain[..chain.len() - lag], &chain[lag..]));
         products.sum::<f64>() / self.centred.values.len() as f64
+    }
+
+    /// At all lags, by the Wiener–Khinchin theorem: the autocovariances of a sequence, with as many zeros behind it that it
+    /// does not meet itself, are the inverse Fourier transform of the squares of its Fourier transform.
+    fn of_all_lags(&self) -> Vec<f64> {
+        let draws = self.centred.draws;
+        let length = (2 * draws).next_power_of_two();
+        let mut planner = RealFftPlanner::<f64>::new();
+        let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+        let mut padded = forward.make_input_vec();
+        let (mut spectrum, mut power) = (forward.make_output_vec(), forward.make_output_vec());
+        for chain in self.centred.iter() {
+            padded.fill(0.0);
+            padded[..draws].copy_from_slice(chain);
+            forward.process(&mut padded, &mut spectrum).expect("its vectors have its lengths");
+            power.iter_mut().zip(&spectrum).for_each(|(power, x)| power.re += x.norm_sqr());
+        }
+        // It is linear: once for the sum of all chains.
+        inverse.process(&mut power, &mut padded).expect("a sum of squares is real");
+        let scale = length as f64 * self.centred.values.len() as f64;
+        padded[..draws].iter().map(|sum| sum / scale).collect()
     }
 }
 

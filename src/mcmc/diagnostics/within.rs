@@ -40,6 +40,28 @@ mod tests {
         assert!(autocorrelation(&[vec![2.0; 9]], 3).is_empty() && correlation_time(&[vec![2.0; 9]]).is_nan());
     }
 
+    /// Walks of an odd number of steps, whose lags beyond the near ones come from the Fourier transform.
+    #[test]
+    fn lags_far_off_are_those_that_are_computed_one_by_one() {
+        let walk = |step: usize| -> Vec<f64> {
+            let steps = (0..701).map(|i: usize| if (i * i / step).is_multiple_of(3) { 1.0 } else { -0.5 });
+            steps
+                .scan(0.0, |at, x| {
+                    *at += x;
+                    Some(*at)
+                })
+                .collect()
+        };
+        let chains = usable(&[walk(5), walk(7), walk(11)]).expect("they vary");
+        let covariance = MeanAutocovariance::of(&chains);
+        for lag in [1, 64, 65, 66, 333, 699, 700] {
+            let products = |chain: &[f64]| -> f64 { chain.iter().zip(&chain[lag..]).map(|(a, b)| a * b).sum() };
+            let direct = covariance.centred.iter().map(products).sum::<f64>() / (3.0 * 701.0);
+            let found = covariance.at(lag);
+            assert!((found - direct).abs() < 1e-12 * covariance.at(0), "{lag}: {found} {direct}");
+        }
+    }
+
     #[test]
     fn chains_that_disagree_change_nothing() {
         let noise = |seed: u64| -> Vec<f64> {

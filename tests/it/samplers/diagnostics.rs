@@ -256,7 +256,7 @@ fn chains_that_stand_still_apart_have_infinite_rhat() {
     assert_eq!(rhat(&[vec![0.0; 10], vec![1.0; 10]]), f64::INFINITY);
 }
 
-/// Step sizes after warmup, say, of a long run: looked at lag by lag they would take hours.
+/// Step sizes after warmup, say, of a long run: lag by lag they would take hours.
 #[test]
 fn chains_that_stay_apart_are_worth_one_draw_each() {
     for draws in [1000, 400_000] {
