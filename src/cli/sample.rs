@@ -61,8 +61,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     if let Some(store) = &args.store.store {
-        let shown =
-            ShownArgs { summary: args.summary.clone(), no_summary: false, diagnose: args.diagnose, stats: args.stats };
+        let SampleArgs { summary, no_summary, diagnose, stats, .. } = args;
+        let shown = ShownArgs { summary: summary.clone(), no_summary: *no_summary, diagnose: *diagnose, stats: *stats };
         drop(lines);
         let ran = store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop))?;
         return after_store(args, store, ran);
@@ -94,11 +94,13 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     let written = file.write(args, &draws, &options);
     if draws.data_sets.is_some() {
-        let mut summary = DataSetsSummary::of_draws(&draws);
-        for name in summary.keep(&whole_names(&args.summary)) {
-            note(&format!("warning: --summary: there is no parameter `{name}`"));
+        if !args.no_summary {
+            let mut summary = DataSetsSummary::of_draws(&draws);
+            for name in summary.keep(&whole_names(&args.summary)) {
+                note(&format!("warning: --summary: there is no parameter `{name}`"));
+            }
+            print(&format!("{summary}\n"));
         }
-        print(&format!("{summary}\n"));
         if let Some(failed) = &draws.failed {
             note(&format!(
                 "warning: {} of {} draws lack some variables; the first because of: {}",
@@ -115,15 +117,19 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         written?;
         return Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) });
     }
-    let mut summary = Summary::of_draws(&draws);
-    for name in summary.keep(&whole_names(&args.summary)) {
-        note(&format!("warning: --summary: there is no parameter `{name}`"));
+    let summary = (!args.no_summary || args.report.is_some()).then(|| Summary::of_draws(&draws)).map(|mut summary| {
+        for name in summary.keep(&whole_names(&args.summary)) {
+            note(&format!("warning: --summary: there is no parameter `{name}`"));
+        }
+        // With flags in the place of CmdStan's arguments: what is advised is a flag.
+        let command = cmdstan::translated(super::arguments().into_iter()).unwrap_or_default();
+        let command: Vec<String> = command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        summary.advise(|advice| advice::changed(&command, advice));
+        summary
+    });
+    if let Some(summary) = summary.as_ref().filter(|_| !args.no_summary) {
+        print(&format!("{summary}\n"));
     }
-    // With flags in the place of CmdStan's arguments: what is advised is a flag.
-    let command = cmdstan::translated(super::arguments().into_iter()).unwrap_or_default();
-    let command: Vec<String> = command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    summary.advise(|advice| advice::changed(&command, advice));
-    print(&format!("{summary}\n"));
     if args.diagnose {
         print(&format!("{}\n", Diagnosis::of_draws(&draws)));
     }
@@ -137,8 +143,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     profile::write(args.profile.as_deref(), &draws.stats)?;
     trace::write(&args.trace, &draws.stats)?;
-    if let Some(path) = &args.report {
-        page::of_run(path, args, &draws, &options, &summary)?;
+    if let (Some(path), Some(summary)) = (&args.report, &summary) {
+        page::of_run(path, args, &draws, &options, summary)?;
     }
     // Only now, so that the summary is not lost with the file.
     written?;

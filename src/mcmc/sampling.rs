@@ -80,7 +80,7 @@ pub use settings::{
 };
 use state::StateForm;
 pub use stored::{StoredRun, Warn};
-pub use stored_draws::{StoredDraws, StoredProgress};
+pub use stored_draws::{StoredDraws, StoredPart, StoredProgress};
 pub use under_way::DrawsUnderWay;
 use watch::Iterations;
 pub use watch::{COLLAPSED, ChainGroup, MOST_GROUPS, Observer, Reached, SlowChain};

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use indexmap::IndexMap;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -11,7 +10,7 @@ use super::statistics::SamplerStatistics;
 use super::stored::StoredChains;
 use super::summary::{ESS_PER_CHAIN, SummaryRow, fixed, scalar_chains, significant, whole};
 use crate::mcmc::protocol::DIVERGENT;
-use crate::mcmc::sampling::{Draws, StoredDraws};
+use crate::mcmc::sampling::{Draws, StoredDraws, StoredPart};
 use crate::program::Error;
 use crate::store::RunStore;
 use crate::types::Array;
@@ -57,9 +56,11 @@ impl DataSetsSummary {
     #[must_use]
     pub fn of_draws(draws: &Draws) -> Self {
         let whole = draws.whole_data_sets();
-        let mut summary = Self::without_rows(draws, &whole);
+        let sampler = SamplerStatistics::of_draws(draws);
+        let mut summary = Self::without_rows(draws, &whole, draws.statistics.get(DIVERGENT), sampler);
         let names = ElementNames::of_draws(draws);
-        summary.rows = draws.parameters.iter().flat_map(|of| rows_of(of, &names, &whole, summary.chains)).collect();
+        let rows = draws.parameters.iter().flat_map(|of| whole_rows(of, &names, &whole, summary.chains));
+        summary.rows = rows.collect();
         summary
     }
 
@@ -69,11 +70,14 @@ impl DataSetsSummary {
     /// Where the store cannot be read.
     pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
         let whole = stored.draws.whole_data_sets();
-        let mut summary = Self::without_rows(&stored.draws, &whole);
+        let divergent = stored.statistic(store, DIVERGENT)?;
+        let sampler = SamplerStatistics::of_store(stored, store)?;
+        let mut summary = Self::without_rows(&stored.draws, &whole, divergent.as_ref(), sampler);
         let names = ElementNames::of_draws(&stored.draws);
-        for parameter in stored.parameters(store) {
-            let (name, array, _) = parameter?;
-            summary.rows.extend(rows_of((&name, &array), &names, &whole, summary.chains));
+        for part in stored.parameters(store) {
+            let StoredPart { name, event, first, values, .. } = part?;
+            let element = |at: usize| names.element(name, event, first + at);
+            summary.rows.extend(rows_of(&values, element, &whole, summary.chains));
         }
         Ok(summary)
     }
@@ -86,45 +90,56 @@ impl DataSetsSummary {
         Some(Self {
             sets: whole.len(),
             chains: each,
-            rows: chains.parameters.iter().flat_map(|of| rows_of(of, &chains.names, &whole, each)).collect(),
-            divergent: divergent(&chains.statistics, &whole, each),
+            rows: chains.parameters.iter().flat_map(|of| whole_rows(of, &chains.names, &whole, each)).collect(),
+            divergent: diverging(chains.statistics.get(DIVERGENT), &whole, each),
             failed: sets.count.saturating_sub(whole.len()),
             sampler: SamplerStatistics::of_stored(chains),
         })
     }
 
-    fn without_rows(draws: &Draws, whole: &[(usize, usize)]) -> Self {
+    fn without_rows(
+        draws: &Draws,
+        whole: &[(usize, usize)],
+        divergent: Option<&Array>,
+        sampler: SamplerStatistics,
+    ) -> Self {
         let (count, each) = draws.data_sets.unwrap_or((1, draws.chains.len()));
         Self {
             sets: whole.len(),
             chains: each,
             rows: vec![],
-            divergent: divergent(&draws.statistics, whole, each),
+            divergent: diverging(divergent, whole, each),
             failed: count - whole.len(),
-            sampler: SamplerStatistics::of_draws(draws),
+            sampler,
         }
     }
 }
 
 /// How many of these data sets, each with the place of its first chain, have divergent transitions.
-fn divergent(statistics: &IndexMap<String, Array>, whole: &[(usize, usize)], each: usize) -> usize {
-    let flags = statistics.get(DIVERGENT).map(|array| scalar_chains(array, 0)).unwrap_or_default();
+fn diverging(divergent: Option<&Array>, whole: &[(usize, usize)], each: usize) -> usize {
+    let flags = divergent.map(|array| scalar_chains(array, 0)).unwrap_or_default();
     let diverges = |(_, at): &&(usize, usize)| flags.iter().skip(*at).take(each).flatten().any(|flag| *flag != 0.0);
     whole.iter().filter(diverges).count()
 }
 
-fn rows_of(
+fn whole_rows(
     (name, array): (&String, &Array),
     names: &ElementNames,
     whole: &[(usize, usize)],
     each: usize,
 ) -> Vec<DataSetsRow> {
-    let event = &array.shape[2..];
-    let row = |element: usize| {
-        let chains = scalar_chains(array, element);
-        row_of(names.element(name, event, element), &chains, whole, each)
-    };
-    (0..event.iter().product()).into_par_iter().filter_map(row).collect()
+    rows_of(array, |element| names.element(name, &array.shape[2..], element), whole, each)
+}
+
+/// The rows of elements that have these names.
+fn rows_of(
+    array: &Array,
+    name: impl Fn(usize) -> String + Sync,
+    whole: &[(usize, usize)],
+    each: usize,
+) -> Vec<DataSetsRow> {
+    let row = |element: usize| row_of(name(element), &scalar_chains(array, element), whole, each);
+    (0..array.shape[2..].iter().product()).into_par_iter().filter_map(row).collect()
 }
 
 impl DataSetsSummary {

@@ -1,5 +1,6 @@
 //! What the sampler did in a run, and what there is to worry about in it.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -10,8 +11,10 @@ use super::stored::{RunState, StoredChains};
 use super::summary::{abridged, grouped, scalar_chains, significant};
 use crate::mcmc::diagnostics;
 use crate::mcmc::protocol::{ACCEPT_STAT, DIVERGENT, ENERGY, LP, N_LEAPFROG, STEPSIZE, TREEDEPTH};
-use crate::mcmc::sampling::{COLLAPSED, Draws, INIT_RADIUS, MAX_TREEDEPTH, TARGET_ACCEPT};
+use crate::mcmc::sampling::{COLLAPSED, Draws, INIT_RADIUS, MAX_TREEDEPTH, StoredDraws, TARGET_ACCEPT};
+use crate::program::Error;
 use crate::run::Caught;
+use crate::store::RunStore;
 use crate::types::{Array, Scalar};
 
 /// E-BFMI below this is a warning.
@@ -102,10 +105,10 @@ impl fmt::Display for StuckChain {
 }
 
 /// The chains that are stuck, of two or more. `numbers` are those of the chains of the streams.
-fn stuck(streams: &IndexMap<String, Array>, numbers: &[usize]) -> Vec<StuckChain> {
-    let chains = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
-    let means = |name: &str| -> Vec<f64> { chains(name).iter().map(|chain| diagnostics::mean(&[chain])).collect() };
-    let (steps, work, depth, lp) = (means(STEPSIZE), means(N_LEAPFROG), means(TREEDEPTH), chains(LP));
+fn stuck<E>(streams: impl Fn(&str) -> Result<Vec<Vec<f64>>, E>, numbers: &[usize]) -> Result<Vec<StuckChain>, E> {
+    let mean = |chain: &Vec<f64>| diagnostics::mean(&[chain]);
+    let means = |name: &str| -> Result<Vec<f64>, E> { Ok(streams(name)?.iter().map(mean).collect()) };
+    let (steps, work, depth, lp) = (means(STEPSIZE)?, means(N_LEAPFROG)?, means(TREEDEPTH)?, streams(LP)?);
     // The upper one of the two in the middle.
     let median = |values: &[f64]| {
         let mut sorted = values.to_vec();
@@ -128,10 +131,15 @@ fn stuck(streams: &IndexMap<String, Array>, numbers: &[usize]) -> Vec<StuckChain
     let named = (0..numbers.len()).filter(is_stuck).map(|c| StuckChain {
         chain: numbers[c],
         stepsize: of(&steps, c),
-        lp: lp.get(c).map_or(f64::NAN, |chain| diagnostics::mean(&[chain])),
+        lp: lp.get(c).map_or(f64::NAN, mean),
         treedepth: of(&depth, c),
     });
-    named.collect()
+    Ok(named.collect())
+}
+
+/// Streams that are in memory, by their names.
+fn in_memory(all: &IndexMap<String, Array>) -> impl Fn(&str) -> Result<Vec<Vec<f64>>, Infallible> {
+    |name| Ok(all.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0)))
 }
 
 /// E-BFMI of each chain, or of all where they are short; none where there are too few draws.
@@ -149,8 +157,26 @@ fn e_bfmi(energies: &[Vec<f64>]) -> Vec<f64> {
 impl SamplerStatistics {
     /// What the sampler did in a run.
     pub fn of_draws(draws: &Draws) -> Self {
-        let statistics = Self::of(&draws.statistics, draws.max_treedepth, draws.gradients, draws.seconds);
-        Self {
+        let Ok(statistics) = Self::of_run(draws, in_memory(&draws.statistics));
+        statistics
+    }
+
+    /// What the sampler did in a run in a store, whose statistics are read one after the other.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn of_store(stored: &StoredDraws, store: &RunStore) -> Result<Self, Error> {
+        let read = |name: &str| stored.statistic(store, name);
+        Self::of_run(&stored.draws, |name| Ok(read(name)?.map_or_else(Vec::new, |array| scalar_chains(&array, 0))))
+    }
+
+    fn of_run<E>(draws: &Draws, streams: impl Fn(&str) -> Result<Vec<Vec<f64>>, E>) -> Result<Self, E> {
+        let statistics = Self::of_streams(&streams, draws.max_treedepth)?;
+        let statistics = Self {
+            chains: draws.chains.len(),
+            draws: draws.chains.len() * draws.draws,
+            gradients: draws.gradients,
+            seconds: draws.seconds,
             target_accept: draws.target_accept,
             warmup: draws.warmup,
             thin: draws.thin,
@@ -162,10 +188,10 @@ impl SamplerStatistics {
                 Scalar::Int(radius) => Some(radius as f64),
                 Scalar::Bool(_) => None,
             }),
-            stuck: stuck(&draws.statistics, &draws.chains),
+            stuck: stuck(&streams, &draws.chains)?,
             ..statistics
-        }
-        .with_rejected(&draws.rejected, &draws.rejected_after_warmup)
+        };
+        Ok(statistics.with_rejected(&draws.rejected, &draws.rejected_after_warmup))
     }
 
     /// What the sampler did in chains that files have.
@@ -175,6 +201,9 @@ impl SamplerStatistics {
         let leapfrogs = chains.statistics.get(N_LEAPFROG).and_then(Array::as_real).unwrap_or_default();
         let seconds = chains.run_seconds();
         let gradients = leapfrogs.iter().sum::<f64>() as u64;
+        let streams = in_memory(&chains.statistics);
+        let Ok(stuck) = stuck(&streams, &chains.numbers);
+        let Ok(statistics) = Self::of_streams(&streams, depth);
         let engaged = chains.config.get("engaged").is_none_or(|engaged| engaged == "1" || engaged == "true");
         Self {
             // Also of chains of which nothing but the parameters is there.
@@ -185,34 +214,44 @@ impl SamplerStatistics {
             thin: config("thin").map_or(1, |n| n as usize),
             stepsize: config("stepsize").filter(|_| !engaged),
             adapted: chains.stepsizes.clone(),
-            stuck: stuck(&chains.statistics, &chains.numbers),
+            stuck,
             stopped: matches!(chains.state, RunState::Running | RunState::Interrupted),
-            ..Self::of(&chains.statistics, depth, gradients, seconds.0 + seconds.1)
+            gradients,
+            seconds: seconds.0 + seconds.1,
+            ..statistics
         }
     }
 
     /// Reads the streams `divergent`, `treedepth` and `energy`, each chain × draw, as far as the sampler has them.
     pub fn of(streams: &IndexMap<String, Array>, max_treedepth: Option<i64>, gradients: u64, seconds: f64) -> Self {
-        let stream = |name: &str| streams.get(name).map_or_else(Vec::new, |array| scalar_chains(array, 0));
-        let count =
-            |name: &str, holds: &dyn Fn(f64) -> bool| stream(name).iter().flatten().filter(|x| holds(**x)).count();
         let extent = |axis: usize| streams.values().next().and_then(|a| a.shape.get(axis)).copied().unwrap_or(0);
-        Self {
-            chains: extent(0),
-            draws: extent(0) * extent(1),
-            divergent: count(DIVERGENT, &|x| x != 0.0),
-            treedepth_saturated: max_treedepth.map_or(0, |max| count(TREEDEPTH, &|x| x >= max as f64)),
-            max_treedepth,
-            e_bfmi: e_bfmi(&stream(ENERGY)),
-            stays: {
-                // CmdStan's files have no steps of a sampler that makes none.
-                let moves = [N_LEAPFROG, ACCEPT_STAT].map(stream).into_iter().find(|moves| !moves.is_empty());
-                moves.is_some_and(|moves| moves.iter().flatten().all(|x| *x == 0.0))
-            },
-            gradients,
-            seconds,
-            ..Self::default()
+        let Ok(statistics) = Self::of_streams(in_memory(streams), max_treedepth);
+        Self { chains: extent(0), draws: extent(0) * extent(1), gradients, seconds, ..statistics }
+    }
+
+    /// What streams tell, each of which is given by its name: chain × draw, nothing where the sampler has none.
+    fn of_streams<E>(
+        streams: impl Fn(&str) -> Result<Vec<Vec<f64>>, E>,
+        max_treedepth: Option<i64>,
+    ) -> Result<Self, E> {
+        let count = |name: &str, holds: &dyn Fn(f64) -> bool| -> Result<usize, E> {
+            Ok(streams(name)?.iter().flatten().filter(|x| holds(**x)).count())
+        };
+        // CmdStan's files have no steps of a sampler that makes none.
+        let mut moves = streams(N_LEAPFROG)?;
+        if moves.is_empty() {
+            moves = streams(ACCEPT_STAT)?;
         }
+        let stays = !moves.is_empty() && moves.iter().flatten().all(|x| *x == 0.0);
+        drop(moves);
+        Ok(Self {
+            divergent: count(DIVERGENT, &|x| x != 0.0)?,
+            treedepth_saturated: max_treedepth.map_or(Ok(0), |max| count(TREEDEPTH, &|x| x >= max as f64))?,
+            max_treedepth,
+            e_bfmi: e_bfmi(&streams(ENERGY)?),
+            stays,
+            ..Self::default()
+        })
     }
 
     /// With the points that were rejected, by chain: all, and those after warmup.

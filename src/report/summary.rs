@@ -12,7 +12,7 @@ use super::failed::failed_draws;
 use super::statistics::SamplerStatistics;
 use super::stored::StoredChains;
 use crate::mcmc::diagnostics::{self, RHAT_LIMIT};
-use crate::mcmc::sampling::{Draws, FailedDraws, StoredDraws};
+use crate::mcmc::sampling::{Draws, FailedDraws, StoredDraws, StoredPart};
 use crate::program::Error;
 use crate::store::RunStore;
 use crate::types::{Array, Scalar};
@@ -145,14 +145,17 @@ impl Summary {
         let draws = &stored.draws;
         let (mut rows, mut all) = (Vec::new(), Vec::new());
         let names = ElementNames::of_draws(draws);
-        for parameter in stored.parameters(store) {
-            let (name, array, lost) = parameter?;
+        for part in stored.parameters(store) {
+            let StoredPart { name, event, first, values, lost, .. } = part?;
             // Groups of unequal size have no nested R-hat.
             let superchains = draws.superchains.filter(|_| lost.is_empty());
-            rows.extend(rows_of((&name, &array), &names, &lost, superchains));
-            all.push((name, lost));
+            let element = |at: usize| names.element(name, event, first + at);
+            rows.extend(rows_of(&values, element, &lost, superchains));
+            if first == 0 {
+                all.push((name.to_owned(), lost));
+            }
         }
-        let mut summary = Self::of_rows(rows, SamplerStatistics::of_draws(draws));
+        let mut summary = Self::of_rows(rows, SamplerStatistics::of_store(stored, store)?);
         summary.tell_failed(stored.failed(all).as_ref(), draws);
         Ok(summary)
     }
@@ -189,7 +192,8 @@ impl Summary {
     ) -> Self {
         let rows = parameters.iter().flat_map(|(name, array)| {
             let lost = failed.map_or(&[][..], |failed| failed.of(name));
-            rows_of((name, array), names, lost, superchains)
+            let event = array.shape.get(2..).unwrap_or_default();
+            rows_of(array, |element| names.element(name, event, element), lost, superchains)
         });
         Self::of_rows(rows.collect(), sampler)
     }
@@ -223,10 +227,10 @@ impl Summary {
     }
 }
 
-/// `failed` are the draws to leave out, chain · draws + draw, ascending.
+/// The rows of elements that have these names; `failed` are the draws to leave out, chain · draws + draw, ascending.
 pub(super) fn rows_of(
-    (name, array): (&str, &Array),
-    names: &ElementNames,
+    array: &Array,
+    name: impl Fn(usize) -> String + Sync,
     failed: &[usize],
     superchains: Option<usize>,
 ) -> Vec<SummaryRow> {
@@ -241,7 +245,7 @@ pub(super) fn rows_of(
             }
             chains.retain(|chain| !chain.is_empty());
         }
-        SummaryRow::of_superchains(names.element(name, event, element), &chains, superchains)
+        SummaryRow::of_superchains(name(element), &chains, superchains)
     };
     (0..event.iter().product()).into_par_iter().map(row).collect()
 }

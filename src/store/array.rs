@@ -3,6 +3,7 @@
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use crate::program::{Error, ErrorKind};
-use crate::types::{Array, ArrayData, DType, Type};
+use crate::types::{Array, ArrayData, DType};
 
 /// What stands for an int that is not there.
-pub(super) const LOST: i64 = i64::MIN;
+pub const LOST: i64 = i64::MIN;
 /// What the names of files end in that do not have their own yet.
 pub(super) const PART: &str = ".part";
 /// Bytes of a chunk, at most, where a chunk can be smaller.
@@ -40,6 +41,15 @@ impl StoredElement {
             DType::Real => StoredElement::Float64,
             DType::Int => StoredElement::Int64,
             DType::Bool => StoredElement::Bool,
+        }
+    }
+
+    /// What they are when they are read.
+    pub(super) fn dtype(self) -> DType {
+        match self {
+            StoredElement::Float64 | StoredElement::Float32 => DType::Real,
+            StoredElement::Int64 => DType::Int,
+            StoredElement::Bool => DType::Bool,
         }
     }
 
@@ -161,16 +171,6 @@ impl StoredArray {
         Some(Self { path: path.to_owned(), element, shape, chunk, axes })
     }
 
-    /// The type of so many rows of an array along chains and draws.
-    pub(super) fn row_type(&self, rows: usize) -> Type {
-        let dtype = match self.element {
-            StoredElement::Float64 | StoredElement::Float32 => DType::Real,
-            StoredElement::Int64 => DType::Int,
-            StoredElement::Bool => DType::Bool,
-        };
-        Type::new(dtype, [rows].into_iter().chain(self.shape[2..].iter().copied()))
-    }
-
     /// The value of a chain of a chunk of an array along chains alone.
     pub(super) fn chain_of(&self, chunk: &Chunk, chain: usize) -> Array {
         let event = &self.shape[1..];
@@ -237,25 +237,30 @@ impl StoredArray {
         Ok(Some(Chunk { bytes, element: self.element }))
     }
 
-    /// Elements of rows of draws, of a chunk, as an array of rows × event shape.
-    pub fn rows_of(&self, chunk: &Chunk, chain: usize, rows: std::ops::Range<usize>) -> Array {
-        let size = self.element.bytes();
+    /// Elements of rows of draws, of a chunk: of each row these.
+    pub(super) fn rows_of(
+        &self,
+        chunk: &Chunk,
+        chain: usize,
+        rows: Range<usize>,
+        elements: &Range<usize>,
+    ) -> ArrayData {
         let event = self.event();
-        let at = |row: usize| (chain * self.rows() + row) * event * size;
-        let bytes = &chunk.bytes[at(rows.start)..at(rows.end)];
-        let data = match self.element {
-            StoredElement::Float64 => {
-                ArrayData::Real(bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
-            }
-            StoredElement::Float32 => {
-                ArrayData::Real(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b).into()).collect())
-            }
-            StoredElement::Int64 => {
-                ArrayData::Int(bytes.as_chunks::<8>().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
-            }
-            StoredElement::Bool => ArrayData::Bool(bytes.iter().map(|b| *b != 0).collect()),
+        let at = |row: usize, element: usize| ((chain * self.rows() + row) * event + element) * self.element.bytes();
+        let runs: Vec<&[u8]> = match elements.len() == event {
+            true => vec![&chunk.bytes[at(rows.start, 0)..at(rows.end, 0)]],
+            false => rows.map(|row| &chunk.bytes[at(row, elements.start)..at(row, elements.end)]).collect(),
         };
-        Array::new([rows.len()].into_iter().chain(self.shape[2..].iter().copied()), data)
+        let wide = || runs.iter().flat_map(|run| run.as_chunks::<8>().0);
+        match self.element {
+            StoredElement::Float64 => ArrayData::Real(wide().map(|b| f64::from_le_bytes(*b)).collect()),
+            StoredElement::Float32 => {
+                let narrow = runs.iter().flat_map(|run| run.as_chunks::<4>().0);
+                ArrayData::Real(narrow.map(|b| f32::from_le_bytes(*b).into()).collect())
+            }
+            StoredElement::Int64 => ArrayData::Int(wide().map(|b| i64::from_le_bytes(*b)).collect()),
+            StoredElement::Bool => ArrayData::Bool(runs.iter().flat_map(|run| *run).map(|b| *b != 0).collect()),
+        }
     }
 }
 

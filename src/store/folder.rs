@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::array::{LOST, PART, replace};
+use super::array::{PART, replace};
 use super::coordinates::StoredTexts;
 use super::{BLOCK, BlockStates, DATA_SET, RunPlan, StoredArray, StoredElement};
 use crate::program::{Error, ErrorKind};
-use crate::types::{Array, ArrayData};
+use crate::types::Array;
 
 /// The folder that is no business of readers.
 const OWN: &str = "_autobatch";
@@ -597,44 +597,6 @@ impl RunStore {
         }
         root["consolidated_metadata"] = json!({"kind": "inline", "must_understand": false, "metadata": all});
         write(METADATA, &root)
-    }
-
-    /// Reads an array along chains and draws: so many draws of these chains, chain × draw × event shape.
-    ///
-    /// # Errors
-    /// Where a chunk is missing or damaged.
-    pub fn read(&self, of: &StoredArray, chains: &[usize], draws: usize) -> Result<Array, Error> {
-        let mut all: Option<Array> = None;
-        let mut block: Option<(usize, Vec<super::Chunk>)> = None;
-        for chain in chains {
-            let number = chain / BLOCK;
-            if block.as_ref().is_none_or(|(of, _)| *of != number) {
-                let chunks = (0..draws.div_ceil(of.rows())).map(|at| {
-                    let file = of.chunk_file(number, at);
-                    let missing =
-                        || Error::new(ErrorKind::Io, format!("{} is missing", self.root.join(&file).display()));
-                    of.read_chunk(&self.root, &file)?.ok_or_else(missing)
-                });
-                block = Some((number, chunks.collect::<Result<_, _>>()?));
-            }
-            for (at, chunk) in block.iter().flat_map(|(_, chunks)| chunks).enumerate() {
-                let rows = of.rows_of(chunk, chain % BLOCK, 0..of.rows().min(draws - at * of.rows()));
-                match &mut all {
-                    Some(all) => all.append_rows(&rows),
-                    None => all = Some(rows),
-                }
-            }
-        }
-        let mut all = all.unwrap_or_else(|| Array::zeros(&of.row_type(0)));
-        all.shape.remove(0);
-        all.shape.insert(0, draws);
-        all.shape.insert(0, chains.len());
-        // What is lost of draws whose parameters failed: no int is NaN.
-        if all.as_int().is_some_and(|values| values.contains(&LOST)) {
-            let values = all.as_int().unwrap_or_default().iter();
-            all.data = ArrayData::Real(values.map(|x| if *x == LOST { f64::NAN } else { *x as f64 }).collect());
-        }
-        Ok(all)
     }
 
     /// Reads the values of these chains of an array along chains.

@@ -8,6 +8,7 @@
 //! | `plan` | what was run, whole: program, data, settings |
 //! | `lanes` | how far the chains of a block are, and all that each goes on with |
 //! | `folder` | the folder: what is made in it first, the commit rule, locks |
+//! | `rows` | draws, read a chunk at a time |
 //! | `archive` | a store in a ZIP archive |
 //! | `read`, `chunks` | stores of others, too: whatever Zarr has them written |
 //!
@@ -25,13 +26,15 @@ mod folder;
 mod lanes;
 mod plan;
 pub mod read;
+mod rows;
 
 pub use archive::UnpackedStore;
-pub use array::{Chunk, StoredArray, StoredElement};
+pub use array::{LOST, StoredArray, StoredElement};
 pub use coordinates::{Coordinate, Coordinates};
 pub use folder::{ChainBlock, METADATA, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};
+pub use rows::StoredRows;
 
 /// The axis of data sets, and the data set of each chain.
 pub const DATA_SET: &str = "data_set";

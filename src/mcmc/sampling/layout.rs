@@ -22,6 +22,9 @@ pub const ARVIZ_STATISTICS: [(&str, &str); 7] = [
     ("diverging", DIVERGENT),
     (ENERGY, ENERGY),
 ];
+/// The group of parameters, and that of statistics.
+pub(super) const POSTERIOR: &str = "posterior";
+pub(super) const SAMPLE_STATS: &str = "sample_stats";
 /// A statistic that is computed: whether a tree was ended by its depth.
 pub(super) const REACHED_DEPTH: &str = "reached_max_treedepth";
 /// Another: whether the model's `parameters` failed for the draw.
@@ -127,7 +130,7 @@ impl Sampling {
         };
         let kept = made.iter().filter(|(name, _)| keeps(plan.keep.as_deref(), name) || !has_parameters);
         let posterior = kept.map(|(name, array)| {
-            let mut of = stored("posterior", name, array.ty().dtype, &array.shape[2..]);
+            let mut of = stored(POSTERIOR, name, array.ty().dtype, &array.shape[2..]);
             of.axes.truncate(2);
             of.axes.extend(axes::axis_names(name, &self.axes, array.shape.len() - 2));
             of
@@ -137,13 +140,13 @@ impl Sampling {
         let draw = streams.values().find(|stream| stream.name == DRAW.name);
         let fields = draw.map(|draw| &draw.fields[..]).unwrap_or_default();
         let mut statistics: Vec<StoredArray> = (fields.iter().filter(|(name, _)| name != Q))
-            .map(|(name, ty)| stored("sample_stats", stored_name(name), ty.dtype, &ty.shape))
+            .map(|(name, ty)| stored(SAMPLE_STATS, stored_name(name), ty.dtype, &ty.shape))
             .collect();
         if self.method.max_treedepth().is_some() {
-            statistics.push(stored("sample_stats", REACHED_DEPTH, DType::Bool, &[]));
+            statistics.push(stored(SAMPLE_STATS, REACHED_DEPTH, DType::Bool, &[]));
         }
         if has_parameters {
-            statistics.push(stored("sample_stats", PARAMETERS_FAILED, DType::Bool, &[]));
+            statistics.push(stored(SAMPLE_STATS, PARAMETERS_FAILED, DType::Bool, &[]));
         }
         let wants_q = has_parameters && plan.keep.as_ref().is_some_and(|keep| keep.iter().any(|name| name == Q));
         let q = wants_q.then(|| stored("unconstrained_posterior", Q, DType::Real, &[self.dimension]));

@@ -52,8 +52,8 @@ struct Waiting {
     open: AtomicBool,
 }
 
-/// Words of rows that may wait for a store before chains wait for it, 256 MiB.
-const MOST_WAITING: usize = 1 << 25;
+/// Words of rows that may wait for a store before chains wait for it, 64 MiB: there may be as much again on its way.
+const MOST_WAITING: usize = 1 << 23;
 
 /// The records of a chain. Draws are words, one record after the other: an array for each field would take an
 /// allocation each, and more time than many a draw takes.

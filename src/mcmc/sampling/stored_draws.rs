@@ -2,13 +2,13 @@
 
 use indexmap::IndexMap;
 
-use super::layout::{PARAMETERS_FAILED, REACHED_DEPTH, own_name};
+use super::layout::{PARAMETERS_FAILED, POSTERIOR, REACHED_DEPTH, SAMPLE_STATS, own_name};
 use super::method::Method;
 use super::{Axes, Draws, FailedDraws, Job, Reached, WarmupStates};
 use crate::mcmc::protocol::N_LEAPFROG;
 use crate::program::Error;
-use crate::run::{Stats, Trap};
-use crate::store::{BlockStates, LaneProgress, RunStore, StoredArray};
+use crate::run::{Stats, Trap, available_memory};
+use crate::store::{BlockStates, LOST, LaneProgress, RunStore, StoredArray, StoredRows};
 use crate::types::{Array, ArrayData};
 
 /// How far the chains of a store are.
@@ -37,11 +37,28 @@ impl StoredProgress {
     }
 }
 
+/// Elements of a parameter, of all draws.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredPart<'a> {
+    /// The parameter.
+    pub name: &'a str,
+    /// Its event shape.
+    pub event: &'a [usize],
+    /// The first of the elements, in row-major order.
+    pub first: usize,
+    /// Their values, chain × draw × element.
+    pub values: Array,
+    /// The draws that lack the parameter, chain · draws + draw.
+    pub lost: Vec<usize>,
+}
+
 /// What a store has of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredDraws {
-    /// The draws, without the parameters: these are read one by one, by [`parameters`](Self::parameters).
+    /// The draws, without what grows with their number: parameters are read by [`parameters`](Self::parameters), statistics
+    /// by [`statistic`](Self::statistic), and all of it by [`whole`](Self::whole).
     pub draws: Draws,
     /// How far the chains are.
     pub progress: StoredProgress,
@@ -61,22 +78,24 @@ impl StoredDraws {
         let chains: Vec<usize> = (0..lanes.len()).filter(|chain| lanes[*chain].trap.is_none()).collect();
         let progress = StoredProgress::of(&all, job);
         let count = progress.draws;
-        let mut statistics = IndexMap::new();
-        let mut flags = None;
-        for (name, array) in of_group(store, "sample_stats") {
-            let read = || store.read(array, &chains, count);
-            match name {
-                REACHED_DEPTH => {}
-                PARAMETERS_FAILED => flags = Some(read()?),
-                name => drop(statistics.insert(own_name(name).to_owned(), read()?)),
+        let mut failed: Vec<usize> = vec![];
+        let mut gradients: u64 = lanes.iter().map(|lane| lane.gradients).sum();
+        for (name, array) in of_group(store, SAMPLE_STATS) {
+            let see = |rows: StoredRows<'_>| match rows.data {
+                ArrayData::Bool(flags) if name == PARAMETERS_FAILED => {
+                    let first = rows.position * count + rows.first;
+                    failed.extend((0..flags.len()).filter(|at| flags[*at]).map(|at| first + at));
+                }
+                ArrayData::Int(steps) => gradients += steps.iter().map(|n| *n as u64).sum::<u64>(),
+                _ => {}
+            };
+            if name == PARAMETERS_FAILED || own_name(name) == N_LEAPFROG {
+                store.each_rows(array, (&chains, count), &(0..1), see)?;
             }
         }
-        let flags = flags.as_ref().and_then(Array::as_bool).unwrap_or_default();
-        let failed: Vec<usize> = (0..flags.len()).filter(|at| flags[*at]).collect();
+        failed.sort_unstable();
         let first = all.iter().find_map(|block| block.first_failure.as_ref()).map(|trap| trap.trap(0));
         let failed = first.filter(|_| !failed.is_empty()).map(|first| (failed, first));
-        let steps = statistics.get(N_LEAPFROG).and_then(Array::as_int).unwrap_or_default().iter();
-        let gradients = steps.map(|n| *n as u64).sum::<u64>() + lanes.iter().map(|lane| lane.gradients).sum::<u64>();
         let range = |of: fn(&LaneProgress) -> u64| {
             let values = || chains.iter().map(|chain| of(lanes[*chain]) as usize);
             (values().min().unwrap_or(0), values().max().unwrap_or(0))
@@ -86,10 +105,10 @@ impl StoredDraws {
         let superchains = points.filter(|n| (2..job.chains).contains(n) && method.init_radius() == 0.0);
         let draws = Draws {
             parameters: IndexMap::new(),
-            statistics,
+            statistics: IndexMap::new(),
             axes: axes_of(store),
             coords: job.coords.clone(),
-            warmup_states: Self::warmup_states(store, &chains)?,
+            warmup_states: None,
             each_chain: vec![],
             draws: count,
             asked: job.draws.div_ceil(method.thin()),
@@ -131,22 +150,52 @@ impl StoredDraws {
     fn warmup_states(store: &RunStore, chains: &[usize]) -> Result<Option<WarmupStates>, Error> {
         let states = RunStore::extents(store.all_states()?.iter()).1;
         let read = |group: &str| -> Result<IndexMap<String, Array>, Error> {
-            let arrays = of_group(store, group).filter(|(name, _)| ![REACHED_DEPTH, PARAMETERS_FAILED].contains(name));
-            arrays.map(|(name, array)| Ok((own_name(name).to_owned(), store.read(array, chains, states)?))).collect()
+            let arrays = statistics_of(store, group);
+            arrays.map(|(name, array)| Ok((name.to_owned(), store.read(array, chains, states)?))).collect()
         };
         let (parameters, statistics) = (read("warmup_posterior")?, read("warmup_sample_stats")?);
         Ok((!statistics.is_empty()).then_some(WarmupStates { parameters, statistics, states }))
     }
 
-    /// The parameters, each with the draws that lack it, chain · draws + draw: they are read as they are asked for.
-    pub fn parameters<'a>(
+    /// A statistic of the sampler, chain × draw; nothing where there is none of this name.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub fn statistic(&self, store: &RunStore, name: &str) -> Result<Option<Array>, Error> {
+        let of = self.statistics(store).find(|(own, _)| *own == name);
+        of.map(|(_, array)| store.read(array, &self.draws.chains, self.draws.draws)).transpose()
+    }
+
+    fn statistics<'a>(&self, store: &'a RunStore) -> impl Iterator<Item = (&'a str, &'a StoredArray)> {
+        statistics_of(store, SAMPLE_STATS)
+    }
+
+    /// The parameters, a part of one after the other, so that no more than such a part is in memory. A part is as large as a
+    /// quarter of the memory that is there allows, an element at least: most are whole.
+    pub fn parameters<'a>(&'a self, store: &'a RunStore) -> impl Iterator<Item = Result<StoredPart<'a>, Error>> + 'a {
+        self.parameters_in(store, available_memory().unwrap_or(usize::MAX) / 4)
+    }
+
+    /// The same, in parts of so many bytes, or of an element.
+    pub fn parameters_in<'a>(
         &'a self,
         store: &'a RunStore,
-    ) -> impl Iterator<Item = Result<(String, Array, Vec<usize>), Error>> + 'a {
-        of_group(store, "posterior").map(|(name, array)| {
-            let array = store.read(array, &self.draws.chains, self.draws.draws)?;
-            let lost = self.failed.as_ref().map_or_else(Vec::new, |(failed, _)| lost(&array, failed));
-            Ok((name.to_owned(), array, lost))
+        bytes: usize,
+    ) -> impl Iterator<Item = Result<StoredPart<'a>, Error>> + 'a {
+        let (chains, draws) = (&self.draws.chains[..], self.draws.draws);
+        // As arrays are read.
+        let of_element = (chains.len() * draws * size_of::<f64>()).max(1);
+        of_group(store, POSTERIOR).flat_map(move |(name, array)| {
+            let event = array.event();
+            let count = (bytes / of_element).clamp(1, event.max(1));
+            let failed = self.failed.as_ref();
+            let lost = failed.map_or_else(|| Ok(vec![]), |(failed, _)| lost(store, array, (chains, draws), failed));
+            let read = move |first: usize| {
+                let elements = first..(first + count).min(event);
+                let values = store.read_elements(array, (chains, draws), &elements)?;
+                Ok(StoredPart { name, event: &array.shape[2..], first, values, lost: lost.clone()? })
+            };
+            (0..event.max(1)).step_by(count).map(read)
         })
     }
 
@@ -162,13 +211,22 @@ impl StoredDraws {
     /// # Errors
     /// Where the store cannot be read.
     pub fn whole(mut self, store: &RunStore) -> Result<Draws, Error> {
-        let read: Vec<(String, Array, Vec<usize>)> = self.parameters(store).collect::<Result<_, _>>()?;
-        let mut lost = Vec::with_capacity(read.len());
-        for (name, array, lacks) in read {
-            self.draws.parameters.insert(name.clone(), array);
-            lost.push((name, lacks));
+        let statistics = self.statistics(store);
+        let statistics = statistics
+            .map(|(name, array)| Ok((name.to_owned(), store.read(array, &self.draws.chains, self.draws.draws)?)));
+        self.draws.statistics = statistics.collect::<Result<_, Error>>()?;
+        let mut lost = vec![];
+        let mut parameters = IndexMap::new();
+        for part in self.parameters_in(store, usize::MAX) {
+            let StoredPart { name, event, mut values, lost: lacks, .. } = part?;
+            values.shape.truncate(2);
+            values.shape.extend_from_slice(event);
+            parameters.insert(name.to_owned(), values);
+            lost.push((name.to_owned(), lacks));
         }
         self.draws.failed = self.failed(lost);
+        self.draws.parameters = parameters;
+        self.draws.warmup_states = Self::warmup_states(store, &self.draws.chains)?;
         Ok(self.draws)
     }
 }
@@ -181,6 +239,12 @@ fn of_group<'a>(store: &'a RunStore, group: &'a str) -> impl Iterator<Item = (&'
     })
 }
 
+/// The statistics of the sampler among the arrays of a group, by their names here.
+fn statistics_of<'a>(store: &'a RunStore, group: &'a str) -> impl Iterator<Item = (&'a str, &'a StoredArray)> {
+    let arrays = of_group(store, group).filter(|(name, _)| ![REACHED_DEPTH, PARAMETERS_FAILED].contains(name));
+    arrays.map(|(name, array)| (own_name(name), array))
+}
+
 /// What the axes of parameters are called, where they have names of their own.
 fn axes_of(store: &RunStore) -> IndexMap<String, Axes> {
     let of = |(name, array): (&str, &StoredArray)| {
@@ -189,19 +253,31 @@ fn axes_of(store: &RunStore) -> IndexMap<String, Axes> {
         let axes: Axes = array.axes.iter().skip(2).enumerate().map(known).collect();
         axes.iter().any(Option::is_some).then(|| (name.to_owned(), axes))
     };
-    of_group(store, "posterior").filter_map(of).collect()
+    of_group(store, POSTERIOR).filter_map(of).collect()
 }
 
-/// Of draws that failed those that lack a variable: it is NaN there, in all its elements.
-fn lost(array: &Array, failed: &[usize]) -> Vec<usize> {
-    let size: usize = array.shape[2..].iter().product();
-    let is_lost = |at: &usize| match &array.data {
-        ArrayData::Real(values) => values[at * size..(at + 1) * size].iter().all(|x| x.is_nan()),
-        // An int that is lost makes all of them reals.
-        ArrayData::Int(_) => false,
-        ArrayData::Bool(_) => true,
-    };
-    failed.iter().copied().filter(is_lost).collect()
+/// Of draws that failed, ascending, those that lack a variable: it is NaN there, in all its elements.
+fn lost(
+    store: &RunStore,
+    of: &StoredArray,
+    (chains, draws): (&[usize], usize),
+    failed: &[usize],
+) -> Result<Vec<usize>, Error> {
+    let event = of.event();
+    let mut lost = vec![];
+    store.each_rows(of, (chains, draws), &(0..event), |rows| {
+        let first = rows.position * draws + rows.first;
+        let is_lost = |row: usize| match rows.data {
+            ArrayData::Real(values) => values[row * event..(row + 1) * event].iter().all(|x| x.is_nan()),
+            ArrayData::Int(values) => values[row * event..(row + 1) * event].iter().all(|x| *x == LOST),
+            ArrayData::Bool(_) => true,
+        };
+        let from = failed.partition_point(|at| *at < first);
+        let own = failed[from..].iter().take_while(|at| **at < first + rows.draws).filter(|at| is_lost(*at - first));
+        lost.extend(own);
+    })?;
+    lost.sort_unstable();
+    Ok(lost)
 }
 
 /// The inverse metrics at the end of warmup, of chains that have come so far: 1 × dimension, or dimension × dimension.

@@ -22,6 +22,8 @@ const LOOKS: Duration = Duration::from_millis(20);
 const SHOWN: Duration = Duration::from_secs(1);
 /// Words of rows that wait before blocks are stored that lack some chains, 32 MiB.
 const MANY: usize = 1 << 22;
+/// Words of rows of which arrays are made at once, 2 MiB, or the rows of a chunk where these are more.
+const AT_ONCE: usize = 1 << 18;
 
 /// A block with what is on disk of it.
 pub(super) struct StoredBlock {
@@ -73,14 +75,17 @@ impl Writer<'_> {
         let mut published = Instant::now();
         let mut unpublished = false;
         loop {
-            let began = Instant::now();
             let last = over.load(Ordering::Relaxed);
             if asked.is_some_and(|asked| asked.load(Ordering::Relaxed)) {
                 self.stop.store(true, Ordering::Relaxed);
             }
             let many = self.recorder.waiting() > MANY;
+            let mut looked = Duration::ZERO;
             for at in 0..self.blocks.len() {
-                if last || self.is_due(at, many) {
+                let began = Instant::now();
+                let is_due = last || self.is_due(at, many);
+                looked += began.elapsed();
+                if is_due {
                     unpublished |= self.store_block(at, last)?;
                 }
             }
@@ -92,7 +97,7 @@ impl Writer<'_> {
                 (published, unpublished) = (Instant::now(), false);
             }
             // To look at many chains takes a while, too.
-            std::thread::sleep(LOOKS.max(10 * began.elapsed().min(SHOWN)));
+            std::thread::sleep(LOOKS.max(10 * looked.min(SHOWN)));
         }
     }
 
@@ -155,7 +160,8 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Stores draws, or states of warmup, of chains of a block.
+    /// Stores draws, or states of warmup, of chains of a block, so many rows at a time that what is made of them is small
+    /// beside them.
     fn store_rows(
         &self,
         block: &ChainBlock,
@@ -168,29 +174,48 @@ impl Writer<'_> {
             Phase::Sampling => (stored.first.0, stored.words.len() / words),
             Phase::Warmup => (stored.first.1, stored.of_warmup.len() / words),
         };
-        let mut pieces = Vec::new();
-        let mut from = 0;
-        for (chain, stored) in taken {
-            let (row, count) = of(stored);
-            if count > 0 {
-                pieces.push(Piece { chain: *chain, row, count, from });
-                from += count;
+        let chunk = self.store.plan().rows;
+        let step = (AT_ONCE / (words * taken.len().max(1)) / chunk).max(1) * chunk;
+        let last = taken.iter().map(|(_, stored)| of(stored)).map(|(row, count)| row + count).max().unwrap_or(0);
+        let first = taken.iter().map(|(_, stored)| of(stored).0).min().unwrap_or(0);
+        // From chunk to chunk, whose files are written once then.
+        for from in (first / chunk * chunk..last).step_by(step) {
+            let mut pieces = Vec::new();
+            let mut records = Vec::new();
+            for (chain, stored) in taken {
+                let (row, count) = of(stored);
+                let own = row.max(from)..(row + count).min(from + step);
+                if !own.is_empty() {
+                    pieces.push(Piece { chain: *chain, row: own.start, count: own.len(), from: records.len() / words });
+                    let all = match phase {
+                        Phase::Sampling => &stored.words,
+                        Phase::Warmup => &stored.of_warmup,
+                    };
+                    records.extend_from_slice(&all[(own.start - row) * words..(own.end - row) * words]);
+                }
+            }
+            if !records.is_empty() {
+                self.store_records(block, (&pieces, &records), (phase, threads), states)?;
             }
         }
-        if from == 0 {
-            return Ok(());
-        }
-        let records = taken.iter().flat_map(|(_, stored)| match phase {
-            Phase::Sampling => &stored.words,
-            Phase::Warmup => &stored.of_warmup,
-        });
-        let records: Vec<u64> = records.copied().collect();
+        Ok(())
+    }
+
+    /// Stores rows, of which `pieces` say where they belong.
+    fn store_records(
+        &self,
+        block: &ChainBlock,
+        (pieces, records): (&[Piece], &[u64]),
+        (phase, threads): (Phase, usize),
+        states: &mut BlockStates,
+    ) -> Result<(), Error> {
+        let words = self.recorder.row_words().max(1);
+        let count = records.len() / words;
         let mut first = 0;
         let mut depths = None;
         let (layout, store) = (&self.layout, self.store);
-        let put = |array: &StoredArray, values: &Array| {
-            store.put_rows(&of_phase(array, phase), block.number, &pieces, values)
-        };
+        let put =
+            |array: &StoredArray, values: &Array| store.put_rows(&of_phase(array, phase), block.number, pieces, values);
         let mut q = None;
         for (name, ty) in self.recorder.draw_fields() {
             let place = first..first + ty.elements();
@@ -200,7 +225,7 @@ impl Writer<'_> {
                 DType::Int => ArrayData::Int(elements.map(|w| *w as i64).collect()),
                 DType::Real => ArrayData::Real(elements.map(|w| f64::from_bits(*w)).collect()),
             };
-            let array = Array::new([from].into_iter().chain(ty.shape.iter().copied()), data);
+            let array = Array::new([count].into_iter().chain(ty.shape.iter().copied()), data);
             first = place.end;
             if name == TREEDEPTH {
                 depths = array.as_int().map(<[i64]>::to_vec);
@@ -216,7 +241,7 @@ impl Writer<'_> {
         if let (Some(most), Some(depths)) = (self.sampling.method.max_treedepth(), depths) {
             let of = layout.statistic(REACHED_DEPTH).expect("it is there where there is a largest depth");
             let reached = depths.iter().map(|depth| *depth >= most).collect();
-            put(of, &Array::new([from], ArrayData::Bool(reached)))?;
+            put(of, &Array::new([count], ArrayData::Bool(reached)))?;
         }
         let mut q = q.expect("draws have a state");
         if let Some(of) = &layout.q {
@@ -235,7 +260,7 @@ impl Writer<'_> {
         let mut options = self.options.clone();
         options.settings = options.settings.clone().threads(threads);
         let (made, failed) = self.sampling.parameters(&q, &|at| places[at], phase, &options)?;
-        let mut flags = vec![false; from];
+        let mut flags = vec![false; count];
         if let Some(failed) = failed {
             failed.positions.iter().for_each(|at| flags[*at] = true);
             if phase == Phase::Sampling {
@@ -243,7 +268,7 @@ impl Writer<'_> {
             }
         }
         let of = layout.statistic(PARAMETERS_FAILED).expect("it is there where there are parameters");
-        put(of, &Array::new([from], ArrayData::Bool(flags)))?;
+        put(of, &Array::new([count], ArrayData::Bool(flags)))?;
         for of in &layout.posterior {
             let name = of.path.split_once('/').expect("it is in a group").1;
             let mut array = made.get(name).expect("it gives the same for every draw").clone();

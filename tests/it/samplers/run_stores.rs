@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use autobatch::mcmc::sampling::{PlannedJob, StoredDraws};
 use autobatch::program::io::NamedValues;
+use autobatch::report::{SamplerStatistics, Summary};
 use autobatch::sampler::Samples;
 use autobatch::store::RunStore;
 use autobatch::types::Array;
@@ -620,6 +622,58 @@ fn only_what_is_kept_is_stored() {
     assert_eq!(names("posterior"), ["chain", "draw", "tau", "zarr.json"]);
     assert_eq!(names("unconstrained_posterior"), ["chain", "draw", "q", "zarr.json"]);
     assert_eq!(stored(&store, "unconstrained_posterior/q", 10).shape[2..], [10]);
+}
+
+/// Parameters that do not fit are read a part of their elements after the other: of two blocks of chains, some draws of which
+/// lack them, and not all.
+#[test]
+fn parts_of_parameters_are_what_the_whole_is() {
+    let folder = Folder::new("store-parts");
+    let model = folder.file(
+        "m.stan",
+        "parameters { real x; }
+         model { x ~ std_normal(); }
+         generated quantities {
+           array[3, 2] int n; vector[5] y; vector[0] none;
+           if (x > 1) reject(\"too large: \", x);
+           for (i in 1:3) for (j in 1:2) n[i, j] = i * 10 + j;
+           y = [x, 2 * x, 3 * x, x > 0.5 ? not_a_number() : x, 5 * x]';
+         }",
+    );
+    let store = path(&folder, "run.zarr");
+    let sizes = ["--chains", "66", "--warmup", "20", "--draws", "40", "--codegen", "off", "--progress", "none"];
+    let said = done(&[&["sample", &model, "--no-summary", "--store", &store][..], &sizes].concat());
+    assert!(!said.contains("R_hat"), "{said}");
+    let planned = PlannedJob::load(Path::new(&store)).unwrap();
+    let opened = RunStore::look_at(Path::new(&store)).unwrap();
+    let stored = StoredDraws::read(&opened, &planned.job(&(0..66))).unwrap();
+    let whole = stored.clone().whole(&opened).unwrap();
+    let failed = whole.failed.as_ref().expect("x is larger than 1 at times");
+    let per_element = 66 * 40 * 8;
+    for elements in [0, 1, 2, 4, 5, 6, 100] {
+        let mut seen = BTreeMap::new();
+        for part in stored.parameters_in(&opened, elements * per_element) {
+            let part = part.unwrap();
+            let width = part.values.shape[2];
+            assert!(width <= elements.max(1), "{elements}: {} has {width}", part.name);
+            assert_eq!(part.lost, failed.of(part.name), "{}", part.name);
+            let all = &whole.parameters[part.name];
+            let event = part.event.iter().product::<usize>();
+            assert_eq!(part.event, &all.shape[2..]);
+            for row in 0..66 * 40 {
+                for at in 0..width {
+                    let (own, other) = (part.values.get(row * width + at), all.get(row * event + part.first + at));
+                    assert_eq!(own.to_string(), other.to_string(), "{} {row} {at}", part.name);
+                }
+            }
+            *seen.entry(part.name).or_insert(0) += width;
+        }
+        assert_eq!(seen, BTreeMap::from([("n", 6), ("none", 0), ("x", 1), ("y", 5)]));
+    }
+    let (of_parts, of_whole) = (Summary::of_store(&stored, &opened).unwrap(), Summary::of_draws(&whole));
+    assert_eq!(of_parts.to_string(), of_whole.to_string());
+    let (of_store, of_run) = (SamplerStatistics::of_store(&stored, &opened).unwrap(), of_whole.sampler);
+    assert_eq!(format!("{of_store:?}"), format!("{of_run:?}"));
 }
 
 #[test]
