@@ -292,7 +292,7 @@ pub(super) struct SampleArgs {
     /// Parameters that the summary shows, such as mu,theta[3], or theta[Choate] where axes have labels; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
-    /// Show no summary: it looks at all draws of every parameter, which takes its time where there are millions
+    /// Show no summary, which looks at all draws of every parameter: that takes its time where there are millions
     #[arg(long, conflicts_with_all = ["summary", "diagnose"])]
     pub(super) no_summary: bool,
     /// Show also which parameters go with divergent transitions, with the energy and with deep trees: what to write

@@ -13,7 +13,7 @@ use super::sample_args::DrawsFormat;
 use super::sample_files::DrawsFile;
 use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
-use super::show::{show_stats, whole_names};
+use super::show::{note_failed, show_stats, whole_names};
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::store::{Ran, ShownArgs};
 use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
@@ -67,6 +67,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         let ran = store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop))?;
         return after_store(args, store, ran);
     }
+    if args.no_summary && args.report.is_none() && file.path().is_none() {
+        note("note: with --no-summary the draws are lost without --output, --store or --report");
+    }
     warn_of_own(&sampling.bound(&options)?);
     note(&format!("memory: {}", sampling.memory(&options)?));
     run_starts();
@@ -102,12 +105,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
             print(&format!("{summary}\n"));
         }
         if let Some(failed) = &draws.failed {
-            note(&format!(
-                "warning: {} of {} draws lack some variables; the first because of: {}",
-                failed.positions.len(),
-                draws.chains.len() * draws.draws,
-                failed.first.told()
-            ));
+            note_failed(failed, draws.chains.len() * draws.draws);
         }
         if args.stats {
             print(&show_stats(&draws.stats));
@@ -129,6 +127,8 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     });
     if let Some(summary) = summary.as_ref().filter(|_| !args.no_summary) {
         print(&format!("{summary}\n"));
+    } else if let Some(failed) = &draws.failed {
+        note_failed(failed, draws.chains.len() * draws.draws);
     }
     if args.diagnose {
         print(&format!("{}\n", Diagnosis::of_draws(&draws)));
@@ -221,13 +221,13 @@ fn report_traps(draws: &Draws, asked: usize, not_numbers: &[&str]) {
         let s = if left_out == 1 { "" } else { "s" };
         let least = draws.reached.draws.0;
         note(&format!(
-            "{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: not in the summary, nor in a \
+            "{left_out} chain{s} had made fewer draws when the run was stopped, {least} or more: in no summary, nor in a \
              file of arrays"
         ));
     }
     match draws.chains.len() {
-        1 if asked > 1 => note("the summary is of the other chain"),
-        n if n < asked => note(&format!("the summary is of the other {n} chains")),
+        1 if asked > 1 => note("the draws are of the other chain"),
+        n if n < asked => note(&format!("the draws are of the other {n} chains")),
         _ => {}
     }
     if draws.draws < draws.asked {

@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
 use super::note;
+use crate::mcmc::sampling::FailedDraws;
 use crate::program::Results;
 use crate::program::io::JsonArray;
 use crate::run::{Caught, Stats, Trap};
@@ -306,4 +307,13 @@ pub(super) fn show_stats(stats: &Stats) -> String {
         text += &format!("{name:<20} {executions:>12}\n");
     }
     text
+}
+
+/// Says that a model's `parameters` failed for some of so many draws, where no summary does.
+pub(super) fn note_failed(failed: &FailedDraws, draws: usize) {
+    note(&format!(
+        "warning: {} of {draws} draws lack some variables; the first because of: {}",
+        failed.positions.len(),
+        failed.first.told()
+    ));
 }

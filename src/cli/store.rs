@@ -21,7 +21,7 @@ use super::args::{EngineArgs, range};
 use super::lines::Lines;
 use super::progress::Watcher;
 use super::sample_args::{ChainArgs, ProgressName};
-use super::show::{show_stats, whole_names};
+use super::show::{note_failed, show_stats, whole_names};
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
 use super::{note, print, warn_of_own};
 
@@ -285,6 +285,10 @@ fn show(name: &Path, (store, stored): (&RunStore, &StoredDraws), shown: &ShownAr
     }
     if draws.draws < draws.asked {
         note(&format!("{} of {} draws of each chain are there", draws.draws, draws.asked));
+    }
+    // A summary of one posterior says it.
+    if let Some(failed) = stored.failed(vec![]).filter(|_| shown.no_summary || draws.data_sets.is_some()) {
+        note_failed(&failed, draws.chains.len() * draws.draws);
     }
     if draws.draws > 0 && !shown.no_summary && draws.data_sets.is_some() {
         if shown.diagnose {

@@ -5,7 +5,7 @@ use std::fmt;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::element_names::ElementNames;
+use super::element_names::{ElementName, ElementNames, is_asked_for};
 use super::statistics::SamplerStatistics;
 use super::stored::StoredChains;
 use super::summary::{ESS_PER_CHAIN, SummaryRow, fixed, scalar_chains, significant, whole};
@@ -37,8 +37,11 @@ pub struct DataSetsSummary {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DataSetsRow {
-    /// Its name with indices from 1.
+    /// Its name with indices from 1, or with labels.
     pub name: String,
+    /// Its name with indices, where that has labels.
+    #[serde(skip)]
+    pub by_index: Option<String>,
     /// The least and the largest posterior mean.
     pub mean: (f64, f64),
     /// The least and the largest posterior standard deviation.
@@ -64,7 +67,7 @@ impl DataSetsSummary {
         summary
     }
 
-    /// Of a run in a store, whose parameters are read one after the other, so that no more than one of them is in memory.
+    /// Of a run in a store, whose parameters are read one after the other, and in parts where they are large.
     ///
     /// # Errors
     /// Where the store cannot be read.
@@ -76,7 +79,7 @@ impl DataSetsSummary {
         let names = ElementNames::of_draws(&stored.draws);
         for part in stored.parameters(store) {
             let StoredPart { name, event, first, values, .. } = part?;
-            let element = |at: usize| names.element(name, event, first + at);
+            let element = |at: usize| names.in_table(name, event, first + at);
             summary.rows.extend(rows_of(&values, element, &whole, summary.chains));
         }
         Ok(summary)
@@ -128,13 +131,13 @@ fn whole_rows(
     whole: &[(usize, usize)],
     each: usize,
 ) -> Vec<DataSetsRow> {
-    rows_of(array, |element| names.element(name, &array.shape[2..], element), whole, each)
+    rows_of(array, |element| names.in_table(name, &array.shape[2..], element), whole, each)
 }
 
 /// The rows of elements that have these names.
 fn rows_of(
     array: &Array,
-    name: impl Fn(usize) -> String + Sync,
+    name: impl Fn(usize) -> ElementName + Sync,
     whole: &[(usize, usize)],
     each: usize,
 ) -> Vec<DataSetsRow> {
@@ -145,7 +148,7 @@ fn rows_of(
 impl DataSetsSummary {
     /// Keeps the rows of these parameters, `mu` or `theta[3]`, all where there are no names; gives the names that there are not.
     pub fn keep(&mut self, names: &[String]) -> Vec<String> {
-        let is = |row: &DataSetsRow, name: &str| row.name == name || row.name.split('[').next() == Some(name);
+        let is = |row: &DataSetsRow, name: &str| is_asked_for((&row.name, row.by_index.as_deref()), name);
         let missing = names.iter().filter(|name| !self.rows.iter().any(|row| is(row, name))).cloned().collect();
         if !names.is_empty() {
             self.rows.retain(|row| names.iter().any(|name| is(row, name)));
@@ -154,7 +157,7 @@ impl DataSetsSummary {
     }
 }
 
-fn row_of(name: String, chains: &[Vec<f64>], whole: &[(usize, usize)], each: usize) -> Option<DataSetsRow> {
+fn row_of(name: ElementName, chains: &[Vec<f64>], whole: &[(usize, usize)], each: usize) -> Option<DataSetsRow> {
     let rows: Vec<(usize, SummaryRow)> =
         whole.iter().map(|(set, at)| (*set, SummaryRow::of("", &chains[*at..at + each]))).collect();
     rows.first()?;
@@ -172,7 +175,8 @@ fn row_of(name: String, chains: &[Vec<f64>], whole: &[(usize, usize)], each: usi
         worst
     };
     Some(DataSetsRow {
-        name,
+        name: name.shown,
+        by_index: name.by_index,
         mean: range(|row| row.mean),
         sd: range(|row| row.sd),
         ess_bulk: at(|row| row.ess_bulk, |worst, x| x < worst),

@@ -26,6 +26,13 @@ impl ElementNames {
         Self::new(draws.axes.clone(), draws.coords.clone())
     }
 
+    /// How a table names it, and finds it.
+    pub(super) fn in_table(&self, name: &str, event: &[usize], element: usize) -> ElementName {
+        let (shown, by_index) = (self.element(name, event, element), element_name(name, event, element));
+        let by_index = Some(by_index).filter(|name| *name != shown);
+        ElementName { shown, by_index }
+    }
+
     /// `theta[1]`, `m[2,Deerfield]`: the `element`-th of a variable of this event shape, in row-major order; indices count from 1.
     /// A label is in quotes where it could be taken for several, or is not to be printed as it is.
     pub fn element(&self, name: &str, event: &[usize], element: usize) -> String {
@@ -35,6 +42,20 @@ impl ElementNames {
         let axes = axis_names(name, &self.axes, event.len());
         named(name, event, element, &|axis, at| Some(quoted(self.coords.get(&axes[axis])?.label(at)?)))
     }
+}
+
+/// What an element is called.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct ElementName {
+    /// By labels, where there are some.
+    pub(super) shown: String,
+    /// By its indices, where these are not shown.
+    pub(super) by_index: Option<String>,
+}
+
+/// Whether users name an element so: as it is shown, by its indices, or by its variable.
+pub(super) fn is_asked_for((shown, by_index): (&str, Option<&str>), asked: &str) -> bool {
+    shown == asked || by_index == Some(asked) || shown.split('[').next() == Some(asked)
 }
 
 /// `theta[1]`, `m[2,3]`: the `element`-th in row-major order, counted from 1 along every axis; of the parts `z.real` and

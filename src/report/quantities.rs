@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::element_names::element_name;
+use super::element_names::ElementNames;
 use super::summary::rows_of;
 use crate::mcmc::sampling::FailedDraws;
 use crate::types::Array;
@@ -14,13 +14,10 @@ const HEADINGS: [&str; 6] = ["", "mean", "sd", "5%", "50%", "95%"];
 /// A row for each scalar of arrays chain × draw × event shape, without the draws that lack it.
 pub fn quantity_table(arrays: &IndexMap<String, Array>, failed: Option<&FailedDraws>) -> String {
     let lost = |name: &str| failed.map_or(&[][..], |failed| failed.of(name));
+    let names = ElementNames::default();
     let rows = arrays.iter().flat_map(|(name, array)| {
-        rows_of(
-            array,
-            |element| element_name(name, array.shape.get(2..).unwrap_or_default(), element),
-            lost(name),
-            None,
-        )
+        let event = array.shape.get(2..).unwrap_or_default();
+        rows_of(array, |element| names.in_table(name, event, element), lost(name), None)
     });
     let rows = rows.map(|row| {
         let cells = row.cells();

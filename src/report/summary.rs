@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::advice::{Advice, Concern, Warning};
-use super::element_names::ElementNames;
+use super::element_names::{ElementName, ElementNames, is_asked_for};
 use super::failed::failed_draws;
 use super::statistics::SamplerStatistics;
 use super::stored::StoredChains;
@@ -27,6 +27,9 @@ const MOST_TIMES: f64 = 10.0;
 pub struct SummaryRow {
     /// Name with indices from 1, as Stan prints it: `theta[1]`, `m[2,3]`.
     pub name: String,
+    /// The same where `name` has labels in the place of indices.
+    #[serde(skip)]
+    pub by_index: Option<String>,
     /// Posterior mean.
     pub mean: f64,
     /// Posterior standard deviation.
@@ -77,6 +80,7 @@ impl SummaryRow {
         let agree = agreement.is_none_or(|a| a.holds());
         Self {
             name: name.into(),
+            by_index: None,
             mean: diagnostics::mean(chains),
             sd: diagnostics::sd(chains),
             mcse: diagnostics::mcse_mean(chains),
@@ -136,8 +140,7 @@ impl Summary {
         Self::without((&chains.parameters, &chains.names), SamplerStatistics::of_stored(chains), None, None)
     }
 
-    /// Summarises a run in a store, whose parameters are read one after the other, so that no more than one of them is in
-    /// memory.
+    /// Summarises a run in a store, whose parameters are read one after the other, and in parts where they are large.
     ///
     /// # Errors
     /// Where the store cannot be read.
@@ -149,7 +152,7 @@ impl Summary {
             let StoredPart { name, event, first, values, lost, .. } = part?;
             // Groups of unequal size have no nested R-hat.
             let superchains = draws.superchains.filter(|_| lost.is_empty());
-            let element = |at: usize| names.element(name, event, first + at);
+            let element = |at: usize| names.in_table(name, event, first + at);
             rows.extend(rows_of(&values, element, &lost, superchains));
             if first == 0 {
                 all.push((name.to_owned(), lost));
@@ -193,7 +196,7 @@ impl Summary {
         let rows = parameters.iter().flat_map(|(name, array)| {
             let lost = failed.map_or(&[][..], |failed| failed.of(name));
             let event = array.shape.get(2..).unwrap_or_default();
-            rows_of(array, |element| names.element(name, event, element), lost, superchains)
+            rows_of(array, |element| names.in_table(name, event, element), lost, superchains)
         });
         Self::of_rows(rows.collect(), sampler)
     }
@@ -215,10 +218,10 @@ impl Summary {
         }
     }
 
-    /// Keeps the rows of these parameters, `theta` or `theta[3]`: all of them where none has such a name. Gives the names that
+    /// Keeps the rows of these parameters, `theta`, `theta[3]` or `theta[Choate]`: all of them where none has such a name. Gives the names that
     /// no row has.
     pub fn keep(&mut self, names: &[String]) -> Vec<String> {
-        let is = |row: &SummaryRow, name: &String| row.name == *name || row.name.split('[').next() == Some(name);
+        let is = |row: &SummaryRow, name: &String| is_asked_for((&row.name, row.by_index.as_deref()), name);
         let unknown = names.iter().filter(|name| !self.rows.iter().any(|row| is(row, name))).cloned().collect();
         if names.iter().any(|name| self.rows.iter().any(|row| is(row, name))) {
             self.rows.retain(|row| names.iter().any(|name| is(row, name)));
@@ -230,7 +233,7 @@ impl Summary {
 /// The rows of elements that have these names; `failed` are the draws to leave out, chain · draws + draw, ascending.
 pub(super) fn rows_of(
     array: &Array,
-    name: impl Fn(usize) -> String + Sync,
+    name: impl Fn(usize) -> ElementName + Sync,
     failed: &[usize],
     superchains: Option<usize>,
 ) -> Vec<SummaryRow> {
@@ -245,7 +248,8 @@ pub(super) fn rows_of(
             }
             chains.retain(|chain| !chain.is_empty());
         }
-        SummaryRow::of_superchains(name(element), &chains, superchains)
+        let ElementName { shown, by_index } = name(element);
+        SummaryRow { by_index, ..SummaryRow::of_superchains(shown, &chains, superchains) }
     };
     (0..event.iter().product()).into_par_iter().map(row).collect()
 }

@@ -65,9 +65,9 @@ impl Samples {
         Self { summary: Summary::of_draws(&draws), draws, chains }
     }
 
-    /// The row of a scalar parameter: `tau`, `theta[1]`.
+    /// The row of a scalar parameter: `tau`, `theta[1]`, or `theta[Choate]` where the axis has labels.
     pub fn row(&self, name: &str) -> Option<&SummaryRow> {
-        self.summary.rows.iter().find(|row| row.name == name)
+        self.summary.rows.iter().find(|row| row.name == name || row.by_index.as_deref() == Some(name))
     }
 
     /// What to worry about.

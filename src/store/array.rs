@@ -14,7 +14,7 @@ use crate::program::{Error, ErrorKind};
 use crate::types::{Array, ArrayData, DType};
 
 /// What stands for an int that is not there.
-pub const LOST: i64 = i64::MIN;
+pub(crate) const LOST: i64 = i64::MIN;
 /// What the names of files end in that do not have their own yet.
 pub(super) const PART: &str = ".part";
 /// Bytes of a chunk, at most, where a chunk can be smaller.
@@ -190,23 +190,23 @@ impl StoredArray {
     }
 
     /// The file of a chunk of draws.
-    pub fn chunk_file(&self, block: usize, at: usize) -> String {
+    pub(super) fn chunk_file(&self, block: usize, at: usize) -> String {
         let more = "/0".repeat(self.shape.len() - 2);
         format!("{}/c/{block}/{at}{more}", self.path)
     }
 
     /// The file of a block of an array along chains alone.
-    pub fn block_file(&self, block: usize) -> String {
+    pub(super) fn block_file(&self, block: usize) -> String {
         format!("{}/c/{block}{}", self.path, "/0".repeat(self.shape.len() - 1))
     }
 
     /// The file of the only chunk of an array.
-    pub fn only_file(&self) -> String {
+    pub(super) fn only_file(&self) -> String {
         format!("{}/c{}", self.path, "/0".repeat(self.shape.len()))
     }
 
     /// A chunk of which nothing is known yet.
-    pub fn empty_chunk(&self) -> Chunk {
+    pub(super) fn empty_chunk(&self) -> Chunk {
         let elements: usize = self.chunk.iter().product();
         let bytes = match self.element {
             StoredElement::Float64 => f64::NAN.to_le_bytes().repeat(elements),
@@ -221,7 +221,7 @@ impl StoredArray {
     ///
     /// # Errors
     /// Where it cannot be read, or is not what was written.
-    pub fn read_chunk(&self, root: &Path, file: &str) -> Result<Option<Chunk>, Error> {
+    pub(super) fn read_chunk(&self, root: &Path, file: &str) -> Result<Option<Chunk>, Error> {
         let path = root.join(file);
         let mut bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
@@ -266,14 +266,14 @@ impl StoredArray {
 
 /// The elements of a chunk.
 #[derive(Clone, Debug)]
-pub struct Chunk {
+pub(super) struct Chunk {
     bytes: Vec<u8>,
     element: StoredElement,
 }
 
 impl Chunk {
     /// Writes elements of an array, from its place `from` on, to the place `to`.
-    pub fn put(&mut self, to: usize, array: &Array, from: usize, elements: usize) {
+    pub(super) fn put(&mut self, to: usize, array: &Array, from: usize, elements: usize) {
         let size = self.element.bytes();
         let out = &mut self.bytes[to * size..(to + elements) * size];
         match &array.data {
@@ -297,7 +297,7 @@ impl Chunk {
     }
 
     /// The file: the elements, and what they add up to.
-    pub fn file(&self) -> Vec<u8> {
+    pub(super) fn file(&self) -> Vec<u8> {
         let mut file = self.bytes.clone();
         file.extend_from_slice(&crc32c::crc32c(&self.bytes).to_le_bytes());
         file

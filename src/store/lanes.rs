@@ -79,6 +79,9 @@ pub struct BlockStates {
     pub lanes: Vec<LaneProgress>,
     /// Why the model's `parameters` failed for the first draw for which they did.
     pub first_failure: Option<StoredTrap>,
+    /// Its chain and its draw: in the order of chains it is the first.
+    #[serde(default)]
+    pub first_failed: Option<(usize, u64)>,
 }
 
 impl BlockStates {

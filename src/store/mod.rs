@@ -29,12 +29,13 @@ pub mod read;
 mod rows;
 
 pub use archive::UnpackedStore;
-pub use array::{LOST, StoredArray, StoredElement};
+pub(crate) use array::LOST;
+pub use array::{StoredArray, StoredElement};
 pub use coordinates::{Coordinate, Coordinates};
 pub use folder::{ChainBlock, METADATA, Piece, RunStatus, RunStore, coordinate};
 pub use lanes::{BlockStates, LaneProgress, StoredTrap};
 pub use plan::{RunPlan, StoredSetting};
-pub use rows::StoredRows;
+pub(crate) use rows::StoredRows;
 
 /// The axis of data sets, and the data set of each chain.
 pub const DATA_SET: &str = "data_set";

@@ -8,15 +8,15 @@ use crate::program::{Error, ErrorKind};
 use crate::types::{Array, ArrayData, Type};
 
 /// Rows of a chain, as they stand in a chunk.
-pub struct StoredRows<'a> {
+pub(crate) struct StoredRows<'a> {
     /// Where the chain stands among those that are read.
-    pub position: usize,
+    pub(crate) position: usize,
     /// The first of its draws.
-    pub first: usize,
+    pub(crate) first: usize,
     /// How many there are.
-    pub draws: usize,
+    pub(crate) draws: usize,
     /// The elements of its draws, one draw after the other.
-    pub data: &'a ArrayData,
+    pub(crate) data: &'a ArrayData,
 }
 
 impl RunStore {
@@ -35,7 +35,7 @@ impl RunStore {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_elements(
+    pub(crate) fn read_elements(
         &self,
         of: &StoredArray,
         (chains, draws): (&[usize], usize),
@@ -64,7 +64,7 @@ impl RunStore {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn each_rows(
+    pub(crate) fn each_rows(
         &self,
         of: &StoredArray,
         (chains, draws): (&[usize], usize),
@@ -81,8 +81,8 @@ impl RunStore {
                     return Err(Error::new(ErrorKind::Io, message));
                 };
                 let first = at * of.rows();
+                let count = of.rows().min(draws - first);
                 for (i, chain) in in_block.iter().enumerate() {
-                    let count = of.rows().min(draws - first);
                     let data = &of.rows_of(&chunk, chain % BLOCK, 0..count, elements);
                     see(StoredRows { position: position + i, first, draws: count, data });
                 }

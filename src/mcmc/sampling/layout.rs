@@ -54,7 +54,7 @@ pub(super) struct Layout {
 impl Layout {
     /// The statistic of this name.
     pub(super) fn statistic(&self, name: &str) -> Option<&StoredArray> {
-        self.statistics.iter().find(|of| of.path.strip_prefix("sample_stats/") == Some(name))
+        self.statistics.iter().find(|of| of.path.split_once('/') == Some((SAMPLE_STATS, name)))
     }
 
     /// The arrays along chains alone.

@@ -176,7 +176,7 @@ fn lane_data_file(job: &Job<'_>, sets: &DataSets, files: &mut PlanFiles) -> Resu
 /// Draws of a chunk, for so many chains that keep so many draws: of scalars 64 kB, more of long runs, which would have too
 /// many files, and of short ones no more than there are.
 fn rows_of_chunks(chains: usize, kept: usize) -> usize {
-    let usual = (ELEMENTS / chains.clamp(1, BLOCK)).clamp(128, 2048);
+    let usual = (ELEMENTS / chains.clamp(1, BLOCK)).clamp(128, 2048).next_power_of_two();
     match kept {
         // More will be asked for.
         0 => usual,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::parameters::Phase;
 use super::watch::State;
 use super::{Observer, draws::Recorded};
 use crate::base::IdVec;
@@ -117,6 +118,16 @@ pub(super) struct Stored {
     pub(super) adapted: Option<Vec<Array>>,
     pub(super) seconds: (f64, f64),
     pub(super) gradients: u64,
+}
+
+impl Stored {
+    /// The number of the first row of draws, or of states of warmup, and all of them as words.
+    pub(super) fn rows(&self, phase: Phase) -> (usize, &[u64]) {
+        match phase {
+            Phase::Sampling => (self.first.0, &self.words),
+            Phase::Warmup => (self.first.1, &self.of_warmup),
+        }
+    }
 }
 
 /// How far a chain is on its way to a store.

@@ -57,11 +57,13 @@ pub struct StoredPart<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredDraws {
-    /// The draws, without what grows with their number: parameters are read by [`parameters`](Self::parameters), statistics
-    /// by [`statistic`](Self::statistic), and all of it by [`whole`](Self::whole).
+    /// The draws, without their values: parameters are read by [`parameters`](Self::parameters), statistics by
+    /// [`statistic`](Self::statistic), and all of it by [`whole`](Self::whole).
     pub draws: Draws,
     /// How far the chains are.
     pub progress: StoredProgress,
+    /// States of warmup that all chains have, but for those that trapped.
+    states: usize,
     /// Draws for which the model's `parameters` failed, chain · draws + draw, and why the first did.
     failed: Option<(Vec<usize>, Trap)>,
 }
@@ -143,18 +145,19 @@ impl StoredDraws {
             stats: Stats::default(),
             chains,
         };
-        Ok(Self { draws, progress, failed })
+        Ok(Self { draws, progress, states: RunStore::extents(all.iter()).1, failed })
     }
 
     /// The states of warmup, where they are kept, as far as all of these chains have them.
-    fn warmup_states(store: &RunStore, chains: &[usize]) -> Result<Option<WarmupStates>, Error> {
-        let states = RunStore::extents(store.all_states()?.iter()).1;
-        let read = |group: &str| -> Result<IndexMap<String, Array>, Error> {
-            let arrays = statistics_of(store, group);
-            arrays.map(|(name, array)| Ok((name.to_owned(), store.read(array, chains, states)?))).collect()
-        };
-        let (parameters, statistics) = (read("warmup_posterior")?, read("warmup_sample_stats")?);
-        Ok((!statistics.is_empty()).then_some(WarmupStates { parameters, statistics, states }))
+    fn warmup_states(&self, store: &RunStore) -> Result<Option<WarmupStates>, Error> {
+        let read = |array: &StoredArray| store.read(array, &self.draws.chains, self.states);
+        let of_parameters = of_group(store, "warmup_posterior");
+        let of_statistics = statistics_of(store, "warmup_sample_stats");
+        let parameters = of_parameters.map(|(name, array)| Ok((name.to_owned(), read(array)?)));
+        let statistics = of_statistics.map(|(name, array)| Ok((name.to_owned(), read(array)?)));
+        let (parameters, statistics) =
+            (parameters.collect::<Result<_, Error>>()?, statistics.collect::<Result<IndexMap<_, _>, Error>>()?);
+        Ok((!statistics.is_empty()).then_some(WarmupStates { parameters, statistics, states: self.states }))
     }
 
     /// A statistic of the sampler, chain × draw; nothing where there is none of this name.
@@ -171,9 +174,10 @@ impl StoredDraws {
     }
 
     /// The parameters, a part of one after the other, so that no more than such a part is in memory. A part is as large as a
-    /// quarter of the memory that is there allows, an element at least: most are whole.
+    /// sixteenth of the memory that is there allows, an element at least: most are whole. Who looks at the elements of one side
+    /// by side takes several times as much.
     pub fn parameters<'a>(&'a self, store: &'a RunStore) -> impl Iterator<Item = Result<StoredPart<'a>, Error>> + 'a {
-        self.parameters_in(store, available_memory().unwrap_or(usize::MAX) / 4)
+        self.parameters_in(store, available_memory().unwrap_or(usize::MAX) / 16)
     }
 
     /// The same, in parts of so many bytes, or of an element.
@@ -226,7 +230,7 @@ impl StoredDraws {
         }
         self.draws.failed = self.failed(lost);
         self.draws.parameters = parameters;
-        self.draws.warmup_states = Self::warmup_states(store, &self.draws.chains)?;
+        self.draws.warmup_states = self.warmup_states(store)?;
         Ok(self.draws)
     }
 }

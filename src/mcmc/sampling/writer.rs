@@ -23,7 +23,7 @@ const SHOWN: Duration = Duration::from_secs(1);
 /// Words of rows that wait before blocks are stored that lack some chains, 32 MiB.
 const MANY: usize = 1 << 22;
 /// Words of rows of which arrays are made at once, 2 MiB, or the rows of a chunk where these are more.
-const AT_ONCE: usize = 1 << 18;
+const WORDS_AT_ONCE: usize = 1 << 18;
 
 /// A block with what is on disk of it.
 pub(super) struct StoredBlock {
@@ -170,27 +170,20 @@ impl Writer<'_> {
         states: &mut BlockStates,
     ) -> Result<(), Error> {
         let words = self.recorder.row_words().max(1);
-        let of = |stored: &'_ Stored| match phase {
-            Phase::Sampling => (stored.first.0, stored.words.len() / words),
-            Phase::Warmup => (stored.first.1, stored.of_warmup.len() / words),
-        };
         let chunk = self.store.plan().rows;
-        let step = (AT_ONCE / (words * taken.len().max(1)) / chunk).max(1) * chunk;
-        let last = taken.iter().map(|(_, stored)| of(stored)).map(|(row, count)| row + count).max().unwrap_or(0);
-        let first = taken.iter().map(|(_, stored)| of(stored).0).min().unwrap_or(0);
+        let step = (WORDS_AT_ONCE / (words * taken.len().max(1)) / chunk).max(1) * chunk;
+        let rows = || taken.iter().map(|(_, stored)| stored.rows(phase));
+        let first = rows().map(|(first, _)| first).min().unwrap_or(0);
+        let last = rows().map(|(first, all)| first + all.len() / words).max().unwrap_or(0);
         // From chunk to chunk, whose files are written once then.
         for from in (first / chunk * chunk..last).step_by(step) {
             let mut pieces = Vec::new();
             let mut records = Vec::new();
             for (chain, stored) in taken {
-                let (row, count) = of(stored);
-                let own = row.max(from)..(row + count).min(from + step);
+                let (row, all) = stored.rows(phase);
+                let own = row.max(from)..(row + all.len() / words).min(from + step);
                 if !own.is_empty() {
                     pieces.push(Piece { chain: *chain, row: own.start, count: own.len(), from: records.len() / words });
-                    let all = match phase {
-                        Phase::Sampling => &stored.words,
-                        Phase::Warmup => &stored.of_warmup,
-                    };
                     records.extend_from_slice(&all[(own.start - row) * words..(own.end - row) * words]);
                 }
             }
@@ -263,8 +256,10 @@ impl Writer<'_> {
         let mut flags = vec![false; count];
         if let Some(failed) = failed {
             failed.positions.iter().for_each(|at| flags[*at] = true);
-            if phase == Phase::Sampling {
-                states.first_failure.get_or_insert_with(|| StoredTrap::of(&failed.first));
+            let (chain, row) = places[failed.positions[0]];
+            let place = (self.first + chain, row as u64);
+            if phase == Phase::Sampling && states.first_failed.is_none_or(|first| place < first) {
+                (states.first_failed, states.first_failure) = (Some(place), Some(StoredTrap::of(&failed.first)));
             }
         }
         let of = layout.statistic(PARAMETERS_FAILED).expect("it is there where there are parameters");

@@ -110,6 +110,8 @@ fn a_store_has_the_draws_of_any_other_run() {
         ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "30", "--draws", "9", "--real", "f32"]),
         ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "25", "--draws", "9", "--save-warmup"]),
         ("nuts/models/eight_schools.ab", &["--chains", "2", "--warmup", "20", "--draws", "9", "--algorithm", "static"]),
+        // More rows than are stored at once.
+        ("nuts/models/eight_schools.ab", &["--chains", "5", "--warmup", "20", "--draws", "4500", "--max-depth", "2"]),
     ] {
         let folder = Folder::new("store-same");
         let (store, file) = (path(&folder, "run.zarr"), path(&folder, "run.npz"));
@@ -405,7 +407,14 @@ fn axes_are_called_and_labelled_as_a_file_says() {
     done(&["resume", &store, "--more-draws", "5", "--codegen", "off"]);
     assert!(of_store("summary", &[]).contains("theta[Deerfield] "));
     let samples = Samples::open(&store).unwrap();
-    assert!(samples.row("theta[Choate]").is_some() && samples.row("theta[1]").is_none());
+    // Both name the same.
+    assert_eq!(samples.row("theta[1]").map(|row| &*row.name), Some("theta[Choate]"));
+    assert!(samples.row("theta[Choate]").is_some());
+    assert!(samples.row("theta[9]").is_none() && samples.row("theta").is_none());
+    let (output, told) = of(&named, &["--summary", "theta[2],theta[Exeter],mu"]);
+    let table = shown(&output);
+    assert!(["theta[Deerfield] ", "theta[Exeter] ", "mu "].iter().all(|name| table.contains(name)), "{table}");
+    assert!(!table.contains("theta[Choate]") && !told.contains("there is no parameter"), "{table} {told}");
     assert_eq!(samples.draws().axes["theta"], [Some("school".to_owned())]);
     // Without names of axes those of the model: of parameters and of data. Numbers label, too, and no store is needed.
     let years: Vec<i32> = (2001..2009).collect();
@@ -634,7 +643,7 @@ fn parts_of_parameters_are_what_the_whole_is() {
         "parameters { real x; }
          model { x ~ std_normal(); }
          generated quantities {
-           array[3, 2] int n; vector[5] y; vector[0] none;
+           array[3, 2] int n; vector[5] y; vector[0] none; real diverging = x;
            if (x > 1) reject(\"too large: \", x);
            for (i in 1:3) for (j in 1:2) n[i, j] = i * 10 + j;
            y = [x, 2 * x, 3 * x, x > 0.5 ? not_a_number() : x, 5 * x]';
@@ -642,13 +651,24 @@ fn parts_of_parameters_are_what_the_whole_is() {
     );
     let store = path(&folder, "run.zarr");
     let sizes = ["--chains", "66", "--warmup", "20", "--draws", "40", "--codegen", "off", "--progress", "none"];
-    let said = done(&[&["sample", &model, "--no-summary", "--store", &store][..], &sizes].concat());
-    assert!(!said.contains("R_hat"), "{said}");
+    let more = ["--no-summary", "--save-warmup", "--store", &store];
+    let said = done(&[&["sample", &model][..], &more, &sizes].concat());
+    assert!(
+        !said.contains("R_hat") && said.contains(" of 2640 draws lack some variables; the first because of"),
+        "{said}"
+    );
     let planned = PlannedJob::load(Path::new(&store)).unwrap();
     let opened = RunStore::look_at(Path::new(&store)).unwrap();
     let stored = StoredDraws::read(&opened, &planned.job(&(0..66))).unwrap();
     let whole = stored.clone().whole(&opened).unwrap();
     let failed = whole.failed.as_ref().expect("x is larger than 1 at times");
+    // The first in the order of chains, not the one that came first.
+    let told = failed.first.told();
+    let x: f64 =
+        told.split("too large: ").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap();
+    assert!((x - whole.parameters["x"].as_real().unwrap()[failed.positions[0]]).abs() < 1e-4, "{told}");
+    let warmup = whole.warmup_states.as_ref().expect("it was asked for");
+    assert!(warmup.parameters["diverging"].as_real().is_some() && warmup.statistics["divergent"].as_bool().is_some());
     let per_element = 66 * 40 * 8;
     for elements in [0, 1, 2, 4, 5, 6, 100] {
         let mut seen = BTreeMap::new();
@@ -668,7 +688,7 @@ fn parts_of_parameters_are_what_the_whole_is() {
             }
             *seen.entry(part.name).or_insert(0) += width;
         }
-        assert_eq!(seen, BTreeMap::from([("n", 6), ("none", 0), ("x", 1), ("y", 5)]));
+        assert_eq!(seen, BTreeMap::from([("diverging", 1), ("n", 6), ("none", 0), ("x", 1), ("y", 5)]));
     }
     let (of_parts, of_whole) = (Summary::of_store(&stored, &opened).unwrap(), Summary::of_draws(&whole));
     assert_eq!(of_parts.to_string(), of_whole.to_string());
