@@ -26,7 +26,7 @@ use super::pathfinder::PathfinderArgs;
 use super::quantities::QuantitiesArgs;
 use super::sample_args::{ChainArgs, DrawsFileArgs};
 use super::sbc::SbcArgs;
-use super::store::{MergeArgs, ResumeArgs, StoreArgs};
+use super::store::{MergeArgs, ResumeArgs, ShownArgs, StoreArgs};
 use super::trace::TraceArgs;
 
 /// Program-counter autobatching: single-example programs with loops, branches and recursion, run for many lanes at once.
@@ -289,25 +289,14 @@ pub(super) struct SampleArgs {
     /// {"coords": {…}, "dims": {"theta": ["school"]}}. Tables show theta[Choate], and a store has the coordinates
     #[arg(long, value_name = "FILE.json")]
     pub(super) coords: Option<PathBuf>,
-    /// Parameters that the summary shows, such as mu,theta[3], or theta[Choate] where axes have labels; all by default
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub(super) summary: Vec<String>,
-    /// Show no summary, which looks at all draws of every parameter: that takes its time where there are millions
-    #[arg(long, conflicts_with_all = ["summary", "diagnose"])]
-    pub(super) no_summary: bool,
-    /// Show also which parameters go with divergent transitions, with the energy and with deep trees: what to write
-    /// otherwise where the summary warns of them
-    #[arg(long)]
-    pub(super) diagnose: bool,
+    #[command(flatten)]
+    pub(super) shown: ShownArgs,
     #[command(flatten)]
     pub(super) engine: EngineArgs,
     #[command(flatten)]
     pub(super) draws_file: DrawsFileArgs,
     #[command(flatten)]
     pub(super) store: StoreArgs,
-    /// Count supersteps, lanes, primitives and pushes, and print them
-    #[arg(long)]
-    pub(super) stats: bool,
     /// Write to this file where the time went: by activity, block and line
     #[arg(long, value_name = "FILE.json")]
     pub(super) profile: Option<PathBuf>,

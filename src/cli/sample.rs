@@ -15,7 +15,7 @@ use super::sample_job::{files_read, job};
 use super::search::{Starts, tell_why};
 use super::show::{note_failed, show_stats, whole_names};
 use super::signals::{interrupted, nothing_to_keep_yet, run_starts};
-use super::store::{Ran, ShownArgs};
+use super::store::Ran;
 use super::{advice, cmdstan, note, page, print, profile, store, trace, warn_of_own};
 use crate::mcmc::sampling::{DEFAULT_SAMPLER, Draws, Observer as _, Reached, Sampling, Setting, settings_of};
 use crate::program::io::NamedValues;
@@ -28,7 +28,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         let sampler = args.chain.algorithm.map(|algorithm| Path::new(algorithm.sampler()));
         return list_settings(sampler.or(args.sampler.as_deref()));
     };
-    let mut options = args.engine.options(args.stats)?;
+    let mut options = args.engine.options(args.shown.stats)?;
     options.first_lane = args.chain.id - 1;
     if args.store.store.is_some() && (args.draws_file.output.is_some() || args.draws_file.format.is_some()) {
         return Err(Error::new(ErrorKind::Option, "--store has the draws: leave --output and --format out"));
@@ -61,13 +61,11 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     let job = job(args, &loaded, &options)?;
     let sampling = Sampling::new(&job, |density| loaded.all_inputs(density))?;
     if let Some(store) = &args.store.store {
-        let SampleArgs { summary, no_summary, diagnose, stats, .. } = args;
-        let shown = ShownArgs { summary: summary.clone(), no_summary: *no_summary, diagnose: *diagnose, stats: *stats };
         drop(lines);
-        let ran = store::sample((&sampling, &job), (&args.store, &args.chain), &shown, (&options, &stop))?;
+        let ran = store::sample((&sampling, &job), (&args.store, &args.chain), &args.shown, (&options, &stop))?;
         return after_store(args, store, ran);
     }
-    if args.no_summary && args.report.is_none() && file.path().is_none() {
+    if args.shown.no_summary && args.report.is_none() && file.path().is_none() {
         note("note: with --no-summary the draws are lost without --output, --store or --report");
     }
     warn_of_own(&sampling.bound(&options)?);
@@ -97,9 +95,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     let written = file.write(args, &draws, &options);
     if draws.data_sets.is_some() {
-        if !args.no_summary {
+        if !args.shown.no_summary {
             let mut summary = DataSetsSummary::of_draws(&draws);
-            for name in summary.keep(&whole_names(&args.summary)) {
+            for name in summary.keep(&whole_names(&args.shown.summary)) {
                 note(&format!("warning: --summary: there is no parameter `{name}`"));
             }
             print(&format!("{summary}\n"));
@@ -107,7 +105,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         if let Some(failed) = &draws.failed {
             note_failed(failed, draws.chains.len() * draws.draws);
         }
-        if args.stats {
+        if args.shown.stats {
             print(&show_stats(&draws.stats));
         }
         profile::write(args.profile.as_deref(), &draws.stats)?;
@@ -115,8 +113,9 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         written?;
         return Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) });
     }
-    let summary = (!args.no_summary || args.report.is_some()).then(|| Summary::of_draws(&draws)).map(|mut summary| {
-        for name in summary.keep(&whole_names(&args.summary)) {
+    let summary = (!args.shown.no_summary || args.report.is_some()).then(|| {
+        let mut summary = Summary::of_draws(&draws);
+        for name in summary.keep(&whole_names(&args.shown.summary)) {
             note(&format!("warning: --summary: there is no parameter `{name}`"));
         }
         // With flags in the place of CmdStan's arguments: what is advised is a flag.
@@ -125,18 +124,18 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         summary.advise(|advice| advice::changed(&command, advice));
         summary
     });
-    if let Some(summary) = summary.as_ref().filter(|_| !args.no_summary) {
+    if let Some(summary) = summary.as_ref().filter(|_| !args.shown.no_summary) {
         print(&format!("{summary}\n"));
     } else if let Some(failed) = &draws.failed {
         note_failed(failed, draws.chains.len() * draws.draws);
     }
-    if args.diagnose {
+    if args.shown.diagnose {
         print(&format!("{}\n", Diagnosis::of_draws(&draws)));
     }
-    if let Some(device) = draws.stats.device.as_ref().filter(|_| !args.stats) {
+    if let Some(device) = draws.stats.device.as_ref().filter(|_| !args.shown.stats) {
         eprintln!("{device}");
     }
-    if args.stats {
+    if args.shown.stats {
         print(&format!("\n{}", show_stats(&draws.stats)));
         let pushed = draws.stats.bytes_pushed() as f64 / draws.gradients.max(1) as f64;
         print(&format!("\nbytes pushed per gradient {pushed:.1}\n"));
@@ -175,7 +174,10 @@ fn refuse_with_sets(args: &SampleArgs) -> Result<(), Error> {
     let with = [
         (csv, "files of Stan CSV are of one: name a file of arrays, --output FILE.npz"),
         (args.report.is_some(), "--report shows one: give --output or --store, and `autobatch report … --data-set K`"),
-        (args.diagnose, "--diagnose is of one: give --output or --store, and `autobatch diagnose … --data-set K`"),
+        (
+            args.shown.diagnose,
+            "--diagnose is of one: give --output or --store, and `autobatch diagnose … --data-set K`",
+        ),
         (args.chain.save_metric == Some(true), "--save-metric is of files of Stan CSV: leave it out"),
     ];
     match with.into_iter().find(|(given, _)| *given) {

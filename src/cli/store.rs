@@ -90,10 +90,11 @@ pub(super) struct ShownArgs {
     /// Parameters that the summary shows, such as mu,theta[3], or theta[Choate] where axes have labels; all by default
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) summary: Vec<String>,
-    /// Show no summary: it reads all draws
+    /// Show no summary, which looks at all draws of every parameter: that takes its time where there are millions
     #[arg(long, conflicts_with_all = ["summary", "diagnose"])]
     pub(super) no_summary: bool,
-    /// Show also which parameters go with divergent transitions, with the energy and with deep trees
+    /// Show also which parameters go with divergent transitions, with the energy and with deep trees: what to write
+    /// otherwise where the summary warns of them
     #[arg(long)]
     pub(super) diagnose: bool,
     /// Count supersteps, lanes, primitives and pushes, and print them

@@ -25,9 +25,9 @@ const MOST_TIMES: f64 = 10.0;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SummaryRow {
-    /// Name with indices from 1, as Stan prints it: `theta[1]`, `m[2,3]`.
+    /// Name with indices from 1, as Stan prints it, `theta[1]`, `m[2,3]`, or with labels, `theta[Choate]`.
     pub name: String,
-    /// The same where `name` has labels in the place of indices.
+    /// That with indices, where `name` has labels.
     #[serde(skip)]
     pub by_index: Option<String>,
     /// Posterior mean.
@@ -218,8 +218,8 @@ impl Summary {
         }
     }
 
-    /// Keeps the rows of these parameters, `theta`, `theta[3]` or `theta[Choate]`: all of them where none has such a name. Gives the names that
-    /// no row has.
+    /// Keeps the rows of these parameters, `theta`, `theta[3]` or `theta[Choate]`: all of them where none has such a name. Gives
+    /// the names that no row has.
     pub fn keep(&mut self, names: &[String]) -> Vec<String> {
         let is = |row: &SummaryRow, name: &String| is_asked_for((&row.name, row.by_index.as_deref()), name);
         let unknown = names.iter().filter(|name| !self.rows.iter().any(|row| is(row, name))).cloned().collect();
