@@ -37,7 +37,7 @@ pub use cost::UnitCost;
 pub use homes::{Home, Homes, Origin};
 pub use memory::{MemoryEstimate, estimate};
 pub use tiles::{Part, RowLoad, TILE_BLOCK, TileResult, Tiled, TiledStep};
-pub use width::TargetMachine;
+pub use width::{TargetMachine, Work};
 
 crate::define_id!(
     /// A lane buffer of a [`Body`].

@@ -11,6 +11,10 @@ use crate::prim::Prim;
 /// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
 pub const TILE_BLOCK: usize = crate::prim::BLOCK;
 
+/// Where threads share the rows of tiles, each has as many as make up so many tiles of one thread. A tile of one is read from the
+/// third cache in about 20 microseconds, and sharing one operation of it with others takes a few.
+const SHARED_TILES: usize = 4;
+
 /// Steps of a block that share a long row axis and run for some rows at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tiled {
@@ -118,9 +122,15 @@ impl TiledStep {
 impl<T> Body<T> {
     /// Rows of a tile in a shard of this width: the same for all groups of the body. 0 without groups.
     pub fn tile_rows(&self, width: usize) -> usize {
+        self.tile_rows_among(1, width)
+    }
+    /// The same, where so many threads share the rows of a tile: larger, since sharing takes its time.
+    pub fn tile_rows_among(&self, threads: usize, width: usize) -> usize {
         match self.tiles {
             Some((load, rows)) => {
-                load.tile_rows(width, self.machine.cache_bytes).min(rows.next_multiple_of(TILE_BLOCK))
+                let one = load.tile_rows(width, self.machine.cache_bytes);
+                let tiles = if threads > 1 { SHARED_TILES.saturating_mul(threads) } else { 1 };
+                one.saturating_mul(tiles).min(rows.next_multiple_of(TILE_BLOCK))
             }
             None => 0,
         }

@@ -76,6 +76,18 @@ impl<T> Body<T> {
         let once = self.blocks.iter().all(|(at, block)| ahead(&block.term, at));
         once.then(|| self.units.values().map(|u| u.cost.weight).sum())
     }
+    fn heaviest_weight(&self) -> u64 {
+        self.units.values().map(|u| u.cost.weight).max().unwrap_or(0)
+    }
+}
+
+/// What is known of the work of one lane before it runs, in additions by the cost model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// All of it, at most; none where the program has loops or calls, so that nobody knows.
+    pub total: Option<u64>,
+    /// Of the heaviest unit.
+    pub heaviest: u64,
 }
 
 impl Plan {
@@ -105,7 +117,7 @@ impl Plan {
         let units = &self.body.units;
         let total: u64 = units.values().map(|u| u.cost.weight).sum();
         let (chief, _) = units.iter().find(|(_, u)| u.cost.weight > total - u.cost.weight)?;
-        (self.work().is_some() || self.is_entered_again(chief)).then_some(chief)
+        (self.work().total.is_some() || self.is_entered_again(chief)).then_some(chief)
     }
     /// Whether a way leads from a unit back to it; a return is taken to lead to after any call.
     fn is_entered_again(&self, unit: UnitId) -> bool {
@@ -143,15 +155,15 @@ impl Plan {
         let lanes = cache_bytes / self.bytes_per_lane(real_bytes).max(1);
         (lanes / group * group).clamp(least_code_lanes, most_lanes)
     }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that
-    /// nobody knows.
-    pub fn work(&self) -> Option<u64> {
-        self.body.work_ahead(|term, at| match term {
+    /// What is known of the work of one lane.
+    pub fn work(&self) -> Work {
+        let total = self.body.work_ahead(|term, at| match term {
             Terminator::Jump(to) => *to > at,
             Terminator::Branch(_, yes, no) => *yes > at && *no > at,
             Terminator::PushJump { .. } => false,
             Terminator::Return | Terminator::Halt => true,
-        })
+        });
+        Work { total, heaviest: self.body.heaviest_weight() }
     }
 }
 
@@ -163,14 +175,15 @@ impl CallPlan {
         let machine = self.funcs[self.entry].body.machine;
         machine.shard_lanes(bodies.sum::<usize>() + 3 * size_of::<u64>())
     }
-    /// Additions in one lane, by the cost model and at most; `None` where the program has loops or calls, so that
-    /// nobody knows.
-    pub fn work(&self) -> Option<u64> {
-        self.funcs[self.entry].body.work_ahead(|term, at| match term {
+    /// What is known of the work of one lane.
+    pub fn work(&self) -> Work {
+        let total = self.funcs[self.entry].body.work_ahead(|term, at| match term {
             CallTerminator::Jump(to) => *to > at,
             CallTerminator::Branch(_, yes, no) => *yes > at && *no > at,
             CallTerminator::Call { .. } | CallTerminator::TailCall { .. } => false,
             CallTerminator::Return(..) => true,
-        })
+        });
+        let heaviest = self.funcs.values().map(|f| f.body.heaviest_weight()).max();
+        Work { total, heaviest: heaviest.unwrap_or(0) }
     }
 }

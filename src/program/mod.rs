@@ -561,7 +561,7 @@ impl Bound {
     /// them, and there is little to do. Nobody needs a thread then to look after it.
     #[doc(hidden)]
     pub fn is_brief(&self, options: &Options) -> bool {
-        let work = self.compiled.plan.work().map(|work| work as f64 * self.lanes() as f64);
+        let work = self.compiled.plan.work().total.map(|work| work as f64 * self.lanes() as f64);
         let here = options.backend.name() == crate::backend::usual().name();
         here && work.is_some_and(|work| work * options.settings.costs.addition <= MOMENT_NANOSECONDS)
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const CORES_KNOWN: Duration = Duration::from_secs(1);
 
 /// Cores that this process may use.
-pub(super) fn cores() -> usize {
+pub fn cores() -> usize {
     static KNOWN: Mutex<Option<(Instant, usize)>> = Mutex::new(None);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     match *known {

@@ -20,22 +20,25 @@ pub struct Costs {
     /// cheap units for each heavy one (down and up a recursion), so the saving is sure to exceed the cost from about this
     /// ratio on.
     pub(crate) heavy: f64,
+    /// To share an operation with threads that have nothing to do: to hand it out, and to wait for the last part.
+    pub(crate) share: f64,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 8.0 }
+        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 8.0, share: 5000.0 }
     }
 }
 
 impl Costs {
-    fn fields(&mut self) -> [(&'static str, &mut f64); 5] {
+    fn fields(&mut self) -> [(&'static str, &mut f64); 6] {
         [
             ("step", &mut self.step),
             ("addition", &mut self.addition),
             ("blend", &mut self.blend),
             ("gather", &mut self.gather),
             ("heavy", &mut self.heavy),
+            ("share", &mut self.share),
         ]
     }
     /// The defaults with some changed, as in `blend=0.2,gather=0.8`.
@@ -45,7 +48,8 @@ impl Costs {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut costs = Self::default();
         for part in text.split(',') {
-            let wrong = || format!("`{part}`: expected NAME=NUMBER, with one of step, addition, blend, gather, heavy");
+            let wrong =
+                || format!("`{part}`: expected NAME=NUMBER, with one of step, addition, blend, gather, heavy, share");
             let (name, value) = part.split_once('=').ok_or_else(wrong)?;
             let value: f64 = value.trim().parse().map_err(|_| wrong())?;
             let mut fields = costs.fields();

@@ -22,7 +22,7 @@ use crate::prim::eval::Fault;
 use crate::types::{Array, ArrayData};
 
 pub use access::Access;
-pub use available::{available_memory, resident_memory};
+pub use available::{available_memory, cores, resident_memory};
 pub use code::CodeStats;
 pub use costs::Costs;
 pub use device::DeviceStats;

@@ -119,6 +119,18 @@ pub fn log_sums<R: Real>(of: LogSum, x: &[R], out: &mut [R], goes_on: bool) {
     R::log_sum_rows(of, x, None, out, goes_on);
 }
 
+/// The sums of each block of [`LOG_BLOCK`] elements of a slice, which [`log_sum`] adds up in their order; with `inv_logit`,
+/// which only those of log(1 + e^x) have, that function of each element.
+///
+/// # Panics
+///
+/// When there is not one of `out` for each block, or `inv_logit` has another length than `x`.
+pub fn log_block_sums<R: Real>(of: LogSum, x: &[R], inv_logit: Option<&mut [R]>, out: &mut [R]) {
+    assert_eq!(x.len().div_ceil(LOG_BLOCK), out.len(), "a sum for each block");
+    assert!(inv_logit.as_ref().is_none_or(|out| out.len() == x.len()), "slices of equal length");
+    R::log_block_sums(of, x, inv_logit, out);
+}
+
 /// [`log_sums`] of log(1 + e^x), and `inv_logit` of each element, which have an exponential in common.
 ///
 /// # Panics
@@ -146,11 +158,29 @@ pub(super) fn rows<R: Real>(of: LogSum, x: &[R], inv_logit: Option<&mut [R]>, ou
     }
 }
 
+/// [`log_block_sums`], inlined into such functions.
+#[inline(always)]
+pub(super) fn blocks<R: Real>(of: LogSum, x: &[R], inv_logit: Option<&mut [R]>, out: &mut [R]) {
+    let mut out = out.iter_mut();
+    let take = |sum: R| *out.next().expect("a sum for each block") = sum;
+    match of {
+        LogSum::Log => column(Logs, x, None, take),
+        LogSum::Log1pExp => column(Log1pExps, x, inv_logit, take),
+    }
+}
+
 #[inline(always)]
 fn rows_of<T: Terms, R: Real>(terms: T, x: &[R], mut inv_logit: Option<&mut [R]>, out: &mut [R], goes_on: bool) {
     let columns = out.len();
     if columns == 1 {
-        return column(terms, x, inv_logit, &mut out[0], goes_on);
+        let (out, mut goes_on) = (&mut out[0], goes_on);
+        if !goes_on {
+            *out = R::ZERO;
+        }
+        return column(terms, x, inv_logit, |block| {
+            *out = if goes_on { *out + block } else { block };
+            goes_on = true;
+        });
     }
     if !goes_on {
         out.fill(R::ZERO);
@@ -255,14 +285,13 @@ fn multiply_lanes<const N: usize, T: Terms, R: Real>(
     sums.copy_from_slice(&sum);
 }
 
-/// One column: by few blocks, or many.
+/// One column: by few blocks, or many. `take` gets the sum of each, in their order.
 #[inline(always)]
-fn column<T: Terms, R: Real>(_: T, x: &[R], inv_logit: Option<&mut [R]>, out: &mut R, goes_on: bool) {
+fn column<T: Terms, R: Real>(_: T, x: &[R], inv_logit: Option<&mut [R]>, take: impl FnMut(R)) {
     match x.len() {
-        0 if !goes_on => *out = R::ZERO,
-        0..=LOG_BLOCK => abreast::<1, LOG_BLOCK, T, R>(x, inv_logit, out, goes_on),
-        n if n <= 4 * LOG_BLOCK => abreast::<4, { 4 * LOG_BLOCK }, T, R>(x, inv_logit, out, goes_on),
-        _ => abreast::<SIDE_BY_SIDE, { SIDE_BY_SIDE * LOG_BLOCK }, T, R>(x, inv_logit, out, goes_on),
+        0..=LOG_BLOCK => abreast::<1, LOG_BLOCK, T, R>(x, inv_logit, take),
+        n if n <= 4 * LOG_BLOCK => abreast::<4, { 4 * LOG_BLOCK }, T, R>(x, inv_logit, take),
+        _ => abreast::<SIDE_BY_SIDE, { SIDE_BY_SIDE * LOG_BLOCK }, T, R>(x, inv_logit, take),
     }
 }
 
@@ -277,8 +306,7 @@ fn four_blocks<R>(parts: &[R], first: usize) -> [&[R; LOG_BLOCK]; 4] {
 fn abreast<const BLOCKS: usize, const MANY: usize, T: Terms, R: Real>(
     x: &[R],
     mut inv_logit: Option<&mut [R]>,
-    out: &mut R,
-    mut goes_on: bool,
+    mut take: impl FnMut(R),
 ) {
     let [mut factors, mut addends] = [[R::ZERO; MANY]; 2];
     for (number, x) in x.chunks(MANY).enumerate() {
@@ -317,9 +345,6 @@ fn abreast<const BLOCKS: usize, const MANY: usize, T: Terms, R: Real>(
         // In arrays of their own, since those of the loop are to stay in registers.
         let (mut ends, sums) = (products, sums);
         end::<T, R>(&mut ends[..blocks], &sums);
-        for block in &ends[..blocks] {
-            *out = if goes_on { *out + *block } else { *block };
-            goes_on = true;
-        }
+        ends[..blocks].iter().for_each(|block| take(*block));
     }
 }

@@ -58,7 +58,9 @@ pub use blend::Blend;
 pub use chain::{
     chain_cholesky_cotangent, chain_cholesky_tangent, chain_div, chain_dot, chain_mul, chain_mul_add, chain_solve,
 };
-pub use log_sums::{LOG_BLOCK, LogSum, log_sum, log_sum_in_order, log_sums, sums_of_log1p_exp_and_inv_logit};
+pub use log_sums::{
+    LOG_BLOCK, LogSum, log_block_sums, log_sum, log_sum_in_order, log_sums, sums_of_log1p_exp_and_inv_logit,
+};
 pub use real::Real;
 pub use slices::{BinaryFn, Computed, SliceKernels, UnaryFn, binary, log1p_exp_and_inv_logit, unary};
 pub use sums::{BLOCK, BlockSum, dot, dot_iter, dot_onto, each_block, sum, sum_iter};

@@ -16,6 +16,8 @@ pub trait SliceKernels: Sized {
     fn log1p_exp_and_inv_logit_slices(x: &[Self], log1p_exp: &mut [Self], inv_logit: &mut [Self]);
     /// A sum of logarithms for each column of rows; see [`log_sums`](super::log_sums).
     fn log_sum_rows(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self], goes_on: bool);
+    /// The sums of logarithms of blocks; see [`log_block_sums`](super::log_block_sums).
+    fn log_block_sums(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self]);
     /// The dot product of slices of one length, its blocks added to `total` if there is one.
     fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self;
     /// Uniform numbers over the common length.
@@ -230,6 +232,14 @@ macro_rules! functions {
                 ) {
                     log_sums::rows(of, x, inv_logit, out, goes_on)
                 }
+                pub(super) fn log_block_sums(
+                    of: LogSum,
+                    x: &[$real],
+                    inv_logit: Option<&mut [$real]>,
+                    out: &mut [$real],
+                ) {
+                    log_sums::blocks(of, x, inv_logit, out)
+                }
                 pub(super) fn dot(a: &[$real], b: &[$real], total: Option<$real>) -> $real {
                     dot_from(a, b, total)
                 }
@@ -262,6 +272,9 @@ macro_rules! functions {
             }
             fn log_sum_rows(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self], goes_on: bool) {
                 $module::log_sum_rows(of, x, inv_logit, out, goes_on)
+            }
+            fn log_block_sums(of: LogSum, x: &[Self], inv_logit: Option<&mut [Self]>, out: &mut [Self]) {
+                $module::log_block_sums(of, x, inv_logit, out)
             }
             fn dot_slices(a: &[Self], b: &[Self], total: Option<Self>) -> Self {
                 $module::dot(a, b, total)

@@ -1,15 +1,17 @@
 //! Measures what the cost model takes elementary things to cost, on the kernels and stacks of the machine itself.
 
 use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::compact::Selection;
+use crate::backend::cpu::helpers;
 use crate::backend::cpu::kernels::{self, Active, Keep, KernelArg, KernelCall, Streams};
 use crate::exec::mask::byte_mask;
 use crate::exec::{Columns, LaneMask, LaneStack};
 use crate::prim::Prim;
-use crate::run::Costs;
+use crate::run::{Costs, cores};
 use crate::types::{DType, Type};
 
 /// Lanes of the buffers that are measured.
@@ -86,6 +88,23 @@ fn pushing() -> f64 {
     both / (2 * mask.count()) as f64
 }
 
+/// What sharing work with a thread that has none adds to half of its time; none where there is one core.
+fn sharing() -> Option<f64> {
+    const PART: f64 = 20_000.0;
+    let spin = |_: usize, _: &mut [u8]| {
+        let start = Instant::now();
+        while (start.elapsed().as_nanos() as f64) < PART {}
+    };
+    let shared = Mutex::new(None);
+    if cores() > 1 {
+        helpers::run(1, 2, &Costs::default(), || {
+            let nanoseconds = time(|| helpers::each_piece(&mut [0; 2], 1, spin));
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some((nanoseconds - PART).max(1.0));
+        });
+    }
+    shared.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Measures all but the ratio of heavy units, which is a choice; and, for comparison, the nanoseconds that pushing or popping
 /// one element of one lane takes, which all ways of running a block have in common.
 pub fn calibrate() -> (Costs, f64) {
@@ -99,6 +118,7 @@ pub fn calibrate() -> (Costs, f64) {
         addition: (large - small).max(0.0) / values,
         blend: (masked - large).max(0.0) / values,
         gather: compaction(),
+        share: sharing().unwrap_or(Costs::default().share),
         ..Costs::default()
     };
     (costs, pushing())

@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::backend::cpu::MACHINE;
 use crate::backend::cpu::buffer::Buffer;
+use crate::backend::cpu::helpers;
 use crate::base::Loc;
 use crate::exec::mask::for_each_lane;
 use crate::exec::{LaneMask, StackError};
+use crate::plan::Work;
 use crate::run::{
-    AllCaught, BlockStats, Outcome, Profile, Settings, Stats, Timeline, Trap, TrapKind, VariableStats, workers,
+    AllCaught, BlockStats, Costs, Outcome, Profile, Settings, Stats, Timeline, Trap, TrapKind, VariableStats, cores,
+    workers,
 };
 use crate::types::{Array, ArrayData, DType, Type};
 use crate::vmath::Real;
@@ -25,20 +28,24 @@ pub(super) struct Layout {
     pub(super) width: usize,
     /// Shards that run at one time, each on a thread.
     pub(super) workers: usize,
+    /// Threads, with those that have no lanes, where these are of use.
+    pub(super) threads: usize,
 }
 
 impl Layout {
     /// Cuts `lanes` lanes into shards of `planned` lanes, or of fewer where threads would be idle: a thread with a part of the
-    /// lanes is never slower than one with all of them. `work`: additions in one lane, if that is known.
-    pub(super) fn new(lanes: usize, planned: usize, work: Option<u64>, settings: &Settings) -> Self {
-        let nanoseconds = work.map(|work| work as f64 * settings.costs.addition * lanes as f64);
+    /// lanes is never slower than one with all of them.
+    pub(super) fn new(lanes: usize, planned: usize, work: Work, settings: &Settings) -> Self {
+        let nanoseconds = work.total.map(|work| work as f64 * settings.costs.addition * lanes as f64);
         let short = settings.shard_lanes == 0 && nanoseconds.is_some_and(|n| n < THREAD_NANOSECONDS);
         let threads = if short { 1 } else { workers(settings) };
         let width = match settings.shard_lanes {
             0 => MACHINE.shard_width(lanes, planned, threads),
             n => n.min(lanes).max(1),
         };
-        Self { width, workers: threads.min(lanes.div_ceil(width)) }
+        let workers = threads.min(lanes.div_ceil(width));
+        let helped = workers.saturating_mul(helpers::of_use(work.heaviest, &settings.costs));
+        Self { width, workers, threads: helped.min(threads.min(cores())).max(workers) }
     }
 }
 
@@ -178,30 +185,22 @@ pub(super) fn run_shards(
     lanes: usize,
     layout: Layout,
     types: &[&Type],
-    entry: &Loc,
+    (entry, costs): (&Loc, &Costs),
     shard: impl Fn(&Queue) -> Result<Vec<Report>, StackError> + Sync,
 ) -> Outcome {
     let started = std::time::Instant::now();
     let queue = Queue::new(lanes);
-    let reports = if layout.workers <= 1 {
-        vec![shard(&queue)]
-    } else {
-        let reports = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            let work = || {
-                let made = shard(&queue);
-                reports.lock().unwrap_or_else(|e| e.into_inner()).push(made);
-            };
-            // Where the system gives no more threads, those that run take all the lanes.
-            for _ in 1..layout.workers {
-                if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
-            work();
-        });
-        reports.into_inner().unwrap_or_else(|e| e.into_inner())
+    let reports = Mutex::new(Vec::new());
+    let work = || {
+        let made = shard(&queue);
+        reports.lock().unwrap_or_else(|e| e.into_inner()).push(made);
     };
+    if layout.threads <= 1 {
+        work();
+    } else {
+        helpers::run(layout.workers, layout.threads, costs, work);
+    }
+    let reports = reports.into_inner().unwrap_or_else(|e| e.into_inner());
     let failed = reports.iter().any(Result::is_err);
     let mut outcome = put_together(lanes, types, reports.into_iter().flatten().flatten().collect());
     // Shards leave lanes in the queue only when the run was stopped, or when there was no memory for the next shard.
@@ -249,7 +248,7 @@ mod tests {
     fn every_thread_has_lanes_unless_the_run_is_short() {
         let layout = |lanes, threads, shard_lanes, work| {
             let settings = Settings { threads, shard_lanes, ..Settings::default() };
-            let layout = Layout::new(lanes, 512, work, &settings);
+            let layout = Layout::new(lanes, 512, Work { total: work, heaviest: 0 }, &settings);
             (layout.width, layout.workers)
         };
         assert_eq!(layout(1, 4, 0, None), (1, 1));
@@ -285,10 +284,10 @@ mod tests {
 
     #[test]
     fn lanes_that_no_shard_has_memory_for_trap() {
-        let layout = Layout { width: 2, workers: 2 };
+        let layout = Layout { width: 2, workers: 2, threads: 2 };
         let ty = Type::int();
         let entry = Loc::new("f", 3);
-        let outcome = run_shards(3, layout, &[&ty], &entry, |_| {
+        let outcome = run_shards(3, layout, &[&ty], (&entry, &Costs::default()), |_| {
             Buffer::<f64>::try_zeros(DType::Real, usize::MAX / 16).map_err(StackError::from)?;
             unreachable!("no machine has so much memory")
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::backend::cpu::PADDING;
 use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::codegen::abi::Stack;
+use crate::backend::cpu::helpers;
 use crate::exec::{Columns, LaneStack, Opened, StackError};
 use crate::plan::{Body, Slot, TILE_BLOCK};
 use crate::run::MemoryBudget;
@@ -40,7 +41,7 @@ impl<R: Real> Frame<R> {
         width: usize,
         budget: &Arc<MemoryBudget>,
     ) -> Result<Self, StackError> {
-        let tile_rows = body.tile_rows(width);
+        let tile_rows = body.tile_rows_among(1 + helpers::idle(), width);
         let slot = |(at, s): (usize, &Slot)| match left_out.get(at) {
             Some(true) => Ok(Buffer::nothing()),
             _ => Ok(Buffer::try_slot(s.dtype, room(s, tile_rows, width))?),

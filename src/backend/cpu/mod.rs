@@ -5,8 +5,9 @@
 mod executable;
 mod machine;
 
-// Running: the superstep and what runs a unit; the two engines; threads and the queue of lanes.
+// Running: the superstep and what runs a unit; the two engines; threads, the queue of lanes, and who has none.
 mod crew;
+mod helpers;
 pub mod local;
 pub mod pc;
 mod run_unit;

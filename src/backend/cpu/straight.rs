@@ -23,7 +23,7 @@ use crate::parts::render;
 use crate::plan::BlockId;
 use crate::run::{Execution, Settings, TrapKind};
 use crate::types::{Array, DType, Precision, Type};
-use crate::vmath::{BinaryFn, Real, UnaryFn, binary, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit, unary};
+use crate::vmath::{BinaryFn, Real, UnaryFn};
 
 /// Whether straight code can serve: it counts nothing, and looks for no NaN.
 pub(super) fn serves(settings: &Settings) -> bool {
@@ -190,7 +190,7 @@ unsafe extern "C" fn map1<R: Real>(f: i64, x: *const c_void, out: *mut c_void, n
     let (x, out) = unsafe {
         (slice::from_raw_parts(x.cast::<R>(), n as usize), slice::from_raw_parts_mut(out.cast::<R>(), n as usize))
     };
-    unary(UnaryFn::ALL[f as usize], x, out);
+    kernels::unary(UnaryFn::ALL[f as usize], x, out);
 }
 
 /// The same of two.
@@ -200,7 +200,7 @@ unsafe extern "C" fn map2<R: Real>(f: i64, x: *const c_void, y: *const c_void, o
         let [x, y] = [x, y].map(|from| slice::from_raw_parts(from.cast::<R>(), n as usize));
         (x, y, slice::from_raw_parts_mut(out.cast::<R>(), n as usize))
     };
-    binary(BinaryFn::ALL[f as usize], x, y, out);
+    kernels::binary(BinaryFn::ALL[f as usize], x, y, out);
 }
 
 /// The functions `log1p_exp` and `inv_logit` of each of `n` reals.
@@ -210,7 +210,7 @@ unsafe extern "C" fn twins<R: Real>(x: *const c_void, log1p_exp: *mut c_void, in
         let [a, b] = [log1p_exp, inv_logit].map(|to| slice::from_raw_parts_mut(to.cast::<R>(), n as usize));
         (slice::from_raw_parts(x.cast::<R>(), n as usize), a, b)
     };
-    log1p_exp_and_inv_logit(x, log1p_exp, inv_logit);
+    kernels::log1p_exp_and_inv_logit(x, log1p_exp, inv_logit);
 }
 
 /// The sum of `log1p_exp` of `n` reals, and `inv_logit` of each.
@@ -220,7 +220,7 @@ unsafe extern "C" fn sum_and_map<R: Real>(x: *const c_void, sum: *mut c_void, in
         let inv_logit = slice::from_raw_parts_mut(inv_logit.cast::<R>(), n as usize);
         (slice::from_raw_parts(x.cast::<R>(), n as usize), slice::from_raw_parts_mut(sum.cast::<R>(), 1), inv_logit)
     };
-    sums_of_log1p_exp_and_inv_logit(x, inv_logit, sum, false);
+    kernels::sums_of_log1p_exp_and_inv_logit(x, inv_logit, sum, false);
 }
 
 /// Runs the kernel of an operation of the segment, for one lane.

@@ -9,7 +9,9 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::backend::cpu::codegen::NativeTile;
 use crate::backend::cpu::codegen::abi::TileCall;
 use crate::backend::cpu::frame::Frame;
-use crate::backend::cpu::kernels::{self, Active, KernelCall, Streams};
+use crate::backend::cpu::kernels::{
+    self, Active, KernelCall, Streams, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit,
+};
 use crate::backend::cpu::profile::activity_of;
 use crate::backend::cpu::segments::serve;
 use crate::backend::cpu::steps::{Environment, Stepper, bears_nans};
@@ -18,7 +20,7 @@ use crate::plan::{Arg, Compute, Part, Source, TILE_BLOCK, TileResult, Tiled, Til
 use crate::prim::Prim;
 use crate::run::{Activity, TrapKind};
 use crate::types::Type;
-use crate::vmath::{BLOCK, LOG_BLOCK, Real, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit};
+use crate::vmath::{BLOCK, LOG_BLOCK, Real};
 
 const _: () = assert!(
     TILE_BLOCK == BLOCK && TILE_BLOCK.is_multiple_of(LOG_BLOCK),

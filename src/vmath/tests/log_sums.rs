@@ -51,6 +51,12 @@ fn columns_are_sums_of_their_own<R: Real>() {
                         log_sums(of, &x[cut..], &mut out, true);
                         assert!(same(&out, &sums), "{of:?} of {rows} rows of {columns} in two parts");
                     }
+                    if columns == 1 {
+                        let mut blocks = vec![R::NAN; rows.div_ceil(LOG_BLOCK)];
+                        log_block_sums(of, &x, None, &mut blocks);
+                        let total = blocks.iter().copied().reduce(|total, block| total + block);
+                        assert!(same(&[total.unwrap_or(R::ZERO)], &sums), "{of:?} of {rows} rows, block by block");
+                    }
                     if of == LogSum::Log1pExp {
                         let mut inv_logit = vec![R::NAN; x.len()];
                         sums_of_log1p_exp_and_inv_logit(&x, &mut inv_logit, &mut out, false);

@@ -4,7 +4,7 @@ use autobatch::backend::cpu::codegen::Code;
 use autobatch::pipeline::Passes;
 use autobatch::plan::{Plan, StepKind, TileResult, Tiled};
 use autobatch::program::{Codegen, Engine, Function, Inputs, Options, Program};
-use autobatch::run::{Execution, Settings};
+use autobatch::run::{Costs, Execution, Settings};
 use autobatch::types::{Array, Precision, Type};
 
 use crate::engines::machine;
@@ -118,6 +118,39 @@ fn functions_of_tiles_have_the_bits_of_the_reference_at_every_width() {
                 let found = configuration.observe(&function, &inputs).expect("it runs");
                 if let Some(why) = difference(&wanted, &found) {
                     panic!("{configuration}, {n} rows\n{why}");
+                }
+            }
+        }
+    }
+}
+
+/// With fewer lanes than threads, those without lanes have a part of the rows.
+#[test]
+fn threads_that_share_rows_give_the_bits_of_the_reference() {
+    let program = Program::compile(LOGISTIC).unwrap_or_else(|e| panic!("{e}"));
+    let function = program.function("main").expect("it is there");
+    let costs = Costs::parse("addition=100,share=0.0001").expect("it is a cost");
+    for (lanes, rows, columns) in [(1, 3001, 19), (1, 40, 2000), (3, 1500, 6)] {
+        let inputs = Inputs::new()
+            .lane("q", reals([lanes, columns], 1))
+            .shared("x", reals([rows, columns], 2))
+            .shared("y", reals([rows], 3));
+        for precision in [Precision::F64, Precision::F32] {
+            let base = Options::default().precision(precision);
+            let wanted = Configuration::scalar(&base).observe(&function, &inputs).expect("it runs");
+            for (engine, codegen, threads) in [
+                (Engine::Pc, Codegen::Off, 2),
+                (Engine::Pc, Codegen::Off, 5),
+                (Engine::Pc, observed::codegen(), 2),
+                (Engine::Local, Codegen::Off, 2),
+                (Engine::Scalar, observed::codegen(), 2),
+            ] {
+                let settings = base.get_settings().clone().costs(costs).threads(threads);
+                let options = base.clone().settings(settings).engine(engine).codegen(codegen);
+                let configuration = Configuration { options, batch: 0, order: None };
+                let found = configuration.observe(&function, &inputs).expect("it runs");
+                if let Some(why) = difference(&wanted, &found) {
+                    panic!("{configuration}, {rows} x {columns}\n{why}");
                 }
             }
         }

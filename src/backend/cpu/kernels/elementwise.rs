@@ -2,10 +2,11 @@
 
 use super::call::{KernelCall, is};
 use super::rows::{Operands, Out, Rows, TILE, Tile, map1, map2, multiversioned, select};
+use super::slices::unary;
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Arithmetic, Class, Comparison, Conversion, Logic, Prim, RealArithmetic, Selection};
 use crate::types::DType;
-use crate::vmath::{BinaryFn, Computed, Real, UnaryFn, binary, chain_div, chain_mul, unary};
+use crate::vmath::{BinaryFn, Computed, Real, UnaryFn, binary, chain_div, chain_mul};
 
 pub(super) fn run<R: Real>(call: &KernelCall<'_, R>, out: &mut Buffer<R>) {
     match call.ty.dtype {

@@ -11,6 +11,7 @@ mod product;
 mod random;
 mod reduction;
 mod rows;
+mod slices;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use contraction::gemm;
 
 pub(super) use gather::fit;
 pub(super) use rows::multiversioned;
+pub(super) use slices::{binary, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit, unary};
 
 use crate::backend::cpu::buffer::Buffer;
 use crate::plan::BatchKernel;

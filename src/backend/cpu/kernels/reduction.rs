@@ -2,12 +2,13 @@
 
 use super::call::{Active, KernelCall};
 use super::rows::{Row, Rows, bools, ints, multiversioned, reals};
+use super::slices::log_sums;
 use super::spread::{Groups, Offsets};
 use crate::backend::cpu::buffer::Buffer;
 use crate::prim::Reduction;
 use crate::run::TrapKind;
 use crate::types::DType;
-use crate::vmath::{BLOCK, LogSum, Real, each_block, log_sums};
+use crate::vmath::{BLOCK, LogSum, Real, each_block};
 
 pub(super) fn run<R: Real>(reduction: Reduction, call: &mut KernelCall<'_, R>, out: &mut Buffer<R>) {
     if call.args[0].broadcast && call.width > 1 && !call.accumulate {

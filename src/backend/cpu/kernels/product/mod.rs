@@ -16,7 +16,17 @@ mod tests;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
-use crate::vmath::{Real, dot, dot_onto};
+use crate::backend::cpu::helpers;
+use crate::vmath::{BLOCK, Real, dot, dot_onto};
+
+/// Rows, or columns where there is one row, of a part are a multiple of this, as many as tiles have.
+const ROWS: usize = 16;
+/// Elements that are read in the time of an addition, which reads two and stores one.
+const READ: usize = 2;
+/// Multiplications in the time of an addition, of elements that are in registers.
+const FLOPS: usize = 8;
+/// Sums of blocks are this much less than the elements that they are sums of: a sixteenth.
+const FEW: usize = BLOCK / 16;
 
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +58,14 @@ impl<'a, R> Matrix<'a, R> {
         let ([n, m], [down, along]) = (self.shape, self.strides);
         Self { shape: [m, n], strides: [along, down], ..self }
     }
+    /// So many of its rows, from `first` on.
+    fn rows(self, first: usize, count: usize) -> Self {
+        Self { values: &self.values[first * self.strides[0]..], shape: [count, self.shape[1]], ..self }
+    }
+    /// So many of its columns, from `first` on.
+    fn columns(self, first: usize, count: usize) -> Self {
+        Self { values: &self.values[first * self.strides[1]..], shape: [self.shape[0], count], ..self }
+    }
     fn view(&self) -> ArrayView2<'a, R> {
         let shape = (self.shape[0], self.shape[1]).strides((self.strides[0], self.strides[1]));
         ArrayView2::from_shape(shape, self.values).expect("the matrix lies within its values")
@@ -55,7 +73,50 @@ impl<'a, R> Matrix<'a, R> {
 }
 
 /// `out = a @ b`, or `out = out + a @ b`, block after block, where it `adds`. `out` stands row after row. No extent is 0.
+/// A large product is made by all threads of the run that have nothing else to do.
 pub(super) fn product<R: Real>(a: Matrix<'_, R>, b: Matrix<'_, R>, adds: bool, out: &mut [R]) {
+    let ([n, terms], m) = (a.shape, b.shape[1]);
+    let out = &mut out[..n * m];
+    let additions = ((n + m) * terms / READ).max(n * terms * m / FLOPS);
+    let (rows, blocks) = (n.div_ceil(ROWS), terms.div_ceil(BLOCK));
+    let in_rows = a.strides[1] == 1 && rows >= blocks;
+    match helpers::parts(additions, rows.max(blocks).max(m / ROWS)) {
+        1 => alone(a, b, adds, out),
+        parts if blocks >= parts && n * m <= FEW * (n + m) && !in_rows => by_blocks(a, b, adds, out, parts),
+        parts if n > 1 => {
+            let rows = n.div_ceil(parts).next_multiple_of(ROWS);
+            helpers::each_piece(out, rows * m, |first, out| alone(a.rows(first / m, out.len() / m), b, adds, out));
+        }
+        parts => {
+            let columns = m.div_ceil(parts).next_multiple_of(ROWS);
+            helpers::each_piece(out, columns, |first, out| alone(a, b.columns(first, out.len()), adds, out));
+        }
+    }
+}
+
+/// By blocks of terms, whose sums are added in their order.
+fn by_blocks<R: Real>(a: Matrix<'_, R>, b: Matrix<'_, R>, adds: bool, out: &mut [R], parts: usize) {
+    let (terms, size) = (a.shape[1], out.len());
+    let blocks = terms.div_ceil(BLOCK);
+    let mut sums = vec![R::ZERO; blocks * size];
+    helpers::each_piece(&mut sums, blocks.div_ceil(parts) * size, |first, sums| {
+        for (number, out) in sums.chunks_exact_mut(size).enumerate() {
+            let first = (first / size + number) * BLOCK;
+            let count = BLOCK.min(terms - first);
+            alone(a.columns(first, count), b.rows(first, count), false, out);
+        }
+    });
+    let mut sums = sums.chunks_exact(size);
+    if !adds && let Some(first) = sums.next() {
+        out.copy_from_slice(first);
+    }
+    for sums in sums {
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *out + *sum);
+    }
+}
+
+/// The product, by this thread.
+fn alone<R: Real>(a: Matrix<'_, R>, b: Matrix<'_, R>, adds: bool, out: &mut [R]) {
     let terms = a.shape[1];
     if a.shape[0] * b.shape[1] == 1 && a.strides[1] == 1 && b.strides[0] == 1 {
         let (a, b) = (&a.values[..terms], &b.values[..terms]);

@@ -3,6 +3,7 @@
 use ndarray::{ArrayView2, ShapeBuilder as _};
 
 use super::{Matrix, by_crate, product};
+use crate::backend::cpu::helpers;
 use crate::vmath::{BLOCK, Real};
 
 /// Numbers of many magnitudes, some of them special.
@@ -68,6 +69,27 @@ fn check<R: Real>(name: &str, product: &Product<R>) {
 fn every_product_is_the_chain_of_its_definition() {
     check::<f64>("as chosen", &product);
     check::<f32>("as chosen", &product);
+}
+
+#[test]
+fn threads_that_share_a_product_give_its_bits() {
+    helpers::run(1, 3, &helpers::tests::cheap(), || {
+        check::<f64>("shared", &product);
+        check::<f32>("shared", &product);
+        for (n, k, m) in [(40, 3000, 1), (1, 3000, 40), (1, 40, 3000), (3000, 40, 1), (40, 3000, 3), (300, 2000, 20)] {
+            let (a, b, start) = (numbers::<f64>(n * k, 1), numbers(k * m, 2), numbers(n * m, 3));
+            let b = Matrix::new(&b, [k, m]);
+            for a in [Matrix::new(&a, [n, k]), Matrix::new(&a, [k, n]).transposed()] {
+                for adds in [false, true] {
+                    let [mut shared, mut whole] = [start.clone(), start.clone()];
+                    product(a, b, adds, &mut shared);
+                    super::alone(a, b, adds, &mut whole);
+                    let same = shared.iter().zip(&whole).all(|(a, b)| a.to_bits64() == b.to_bits64());
+                    assert!(same, "[{n}, {k}] @ [{k}, {m}], strides {:?}, adds {adds}", a.strides);
+                }
+            }
+        }
+    });
 }
 
 #[test]
