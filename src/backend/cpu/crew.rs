@@ -266,6 +266,22 @@ mod tests {
     }
 
     #[test]
+    fn threads_without_lanes_are_there_for_heavy_units() {
+        let threads = |lanes, threads, heaviest| {
+            let settings = Settings::default().threads(threads);
+            let layout = Layout::new(lanes, 512, Work { total: None, heaviest }, &settings);
+            (layout.workers, layout.threads)
+        };
+        assert_eq!(threads(1, 4, 1000), (1, 1));
+        assert_eq!(threads(1, 1, u64::MAX), (1, 1));
+        assert_eq!(threads(1, 4, u64::MAX), (1, cores().min(4)));
+        // Of use is one beside the one with the lane.
+        assert_eq!(threads(1, 64, 200_000), (1, cores().min(2)));
+        assert_eq!(threads(3, 3, u64::MAX), (3, 3));
+        assert_eq!(threads(0, 4, u64::MAX), (0, 0));
+    }
+
+    #[test]
     fn shards_are_filled_alike_often() {
         assert_eq!(MACHINE.shard_width(0, 192, 2), 1);
         assert_eq!(MACHINE.shard_width(256, 192, 1), 256);

@@ -27,6 +27,10 @@ const _: () = assert!(
     "tiles of whole blocks give the bits of the whole"
 );
 
+/// Up to so many lanes a product reads a matrix column after column, when a real has four bytes: the columns that a tile goes
+/// through are as many pages, and in f64 waiting for those costs more than turning rows in registers.
+const LANES_OF_COLUMNS: usize = 7;
+
 /// A trap in a tile: the column, the step of the group, the reason, and what is told. Which of several counts is known only when all tiles
 /// have run.
 type Failure = (u32, usize, TrapKind, String);
@@ -306,7 +310,7 @@ fn place(arg: &Arg, part: Part, all: usize, first: usize, width: usize) -> (usiz
     }
 }
 
-/// The matrix of a product with a vector of one lane column after column, if that is quicker and there is memory.
+/// The matrix of a product with a vector of few lanes column after column, if that is quicker and there is memory.
 fn turned<'e, R: Real>(
     env: &'e Environment<'_, R>,
     columns: usize,
@@ -314,7 +318,11 @@ fn turned<'e, R: Real>(
     (arg, part): (&Arg, Part),
 ) -> Option<&'e Buffer<R>> {
     match (arg.source, &c.args[..]) {
-        (Source::Constant(matrix), [_, right]) if columns == 1 && arg.broadcast && part == Part::Rows => {
+        (Source::Constant(matrix), [_, right])
+            if (columns == 1 || columns <= LANES_OF_COLUMNS && size_of::<R>() == 4)
+                && arg.broadcast
+                && part == Part::Rows =>
+        {
             env.turned_in(c.prim, matrix, [&arg.ty, &right.ty])
         }
         _ => None,

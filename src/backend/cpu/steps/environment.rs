@@ -15,7 +15,7 @@ use crate::vmath::Real;
 /// What all shards of a run share.
 pub(in crate::backend::cpu) struct Environment<'a, R> {
     constants: Arc<Constants<R>>,
-    /// By constant, a matrix column after column, if one lane has asked for it and there is memory: see [`Environment::turned`].
+    /// By constant, a matrix column after column, if few lanes have asked for it and there is memory: see [`Environment::turned`].
     turned: Vec<OnceLock<Option<Turned<R>>>>,
     pub(in crate::backend::cpu) settings: &'a Settings,
     pub(in crate::backend::cpu) sink: &'a dyn Sink,
@@ -68,7 +68,7 @@ impl<'a, R: Real> Environment<'a, R> {
         let turned = globals.constants.values().map(|_| OnceLock::new()).collect();
         Self { constants, turned, settings, sink, clock: TraceClock::new() }
     }
-    /// A matrix of reals `[n, m]` column after column, for products with a vector: of one lane the rows are the vector
+    /// A matrix of reals `[n, m]` column after column, for products with a vector: of few lanes the rows are the vector
     /// axis, and elements that stand row after row would have to be turned each time. None where it would take more than
     /// a quarter of the memory that is left.
     fn turned(&self, id: ConstantId, [n, m]: [usize; 2]) -> Option<&Buffer<R>> {

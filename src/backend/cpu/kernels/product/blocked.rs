@@ -2,8 +2,8 @@
 //!
 //! The columns of the right matrix, most often the lanes, are the vector axis. What a column of tiles reads of it is packed
 //! before, so that it stands in a row and stays in the first cache; so many rows of the left matrix as stay in the second
-//! cache meet all packed columns before the next ones do. With one row or one column the vectors go along the
-//! other axis, and nothing is packed.
+//! cache meet all packed columns before the next ones do. With one row, or with fewer columns than would fill a vector, the
+//! vectors go along the other axis, and nothing is packed.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Matrix;
-use super::micro::{DOT_ROWS, Kernels, MOST_ELEMENTS, Place, Shape};
+use super::micro::{DOT_ROWS, Few, Kernels, MOST_ELEMENTS, Place, Shape};
 use crate::vmath::{BLOCK, Real};
 
 /// Columns of the right matrix that are packed at one time.
@@ -70,9 +70,13 @@ pub(super) fn product<R: Real>(kernels: &Kernels<R>, a: Matrix<'_, R>, b: Matrix
                 };
                 one_row(kernels, n, &turned);
             }
-            (_, 1) => one_column(kernels, n, &whole),
+            (_, 1) => by_dots(kernels, n, m, &whole),
             (1, _) => one_row(kernels, m, &whole),
-            _ => by_tiles(kernels, n, m, &whole),
+            _ if a.strides[1] == 1 && m <= kernels.dots.len() && n >= DOT_ROWS => by_dots(kernels, n, m, &whole),
+            _ => match kernels.few.get(m - 2) {
+                Some(tiles) if a.strides[0] == 1 && n > m => few_columns(tiles, n, m, &whole),
+                _ => by_tiles(kernels, n, m, &whole),
+            },
         }
     }
 }
@@ -111,19 +115,20 @@ impl<R> Place<R> {
     }
 }
 
-/// A product with one column, the terms of each row in a row.
+/// A product with one column or a few, the terms of each row in a row.
 ///
 /// # Safety
-/// `n` rows and one column lie in the matrices, and the processor is one that the kernels are for.
-unsafe fn one_column<R: Real>(kernels: &Kernels<R>, n: usize, p: &Place<R>) {
+/// `n` rows and `m` columns lie in the matrices, for so many there are dots, and the processor is one that the kernels are
+/// for.
+unsafe fn by_dots<R: Real>(kernels: &Kernels<R>, n: usize, m: usize, p: &Place<R>) {
     let whole = n / DOT_ROWS * DOT_ROWS;
-    // SAFETY: all rows are below `n`.
+    // SAFETY: all rows are below `n`, all columns below `m`.
     unsafe {
         for block in p.blocks() {
             for row in (0..whole).step_by(DOT_ROWS) {
-                (kernels.dots)(&block.at(row, 0));
+                (kernels.dots[m - 1])(&block.at(row, 0));
             }
-            down(&kernels.shapes[0], whole..n, &block);
+            (0..m).for_each(|column| down(&kernels.shapes[0], whole..n, &block.at(0, column)));
         }
     }
 }
@@ -142,6 +147,44 @@ unsafe fn one_row<R: Real>(kernels: &Kernels<R>, m: usize, p: &Place<R>) {
                     down(shape, 0..1, &block.at(0, column));
                     column += shape.columns;
                 }
+            }
+        }
+    }
+}
+
+/// A product with few columns, the rows of the left matrix in a row: they are the vector axis.
+///
+/// # Safety
+/// `n` rows and `m` columns lie in the matrices, the tiles have `m` rows, and the processor is one that they are for.
+unsafe fn few_columns<R: Real>(tiles: Few<R>, n: usize, m: usize, p: &Place<R>) {
+    let mut sums = [R::ZERO; MOST_ELEMENTS];
+    // SAFETY: there are so many terms.
+    for block in unsafe { p.blocks() } {
+        let mut row = 0;
+        for (rows, run) in tiles.iter().rev() {
+            while row + rows <= n {
+                // SAFETY: all rows are below `n`. A tile computes the transpose of a part of the result, which has the columns of
+                // the right matrix as rows, into `sums`, which have room for it.
+                unsafe {
+                    let part = block.at(row, 0);
+                    run(&Place {
+                        left: part.right,
+                        left_strides: [1, part.right_stride],
+                        right: part.left,
+                        right_stride: part.left_strides[1],
+                        adds: false,
+                        out: sums.as_mut_ptr(),
+                        out_stride: *rows,
+                        ..part
+                    });
+                    for (j, sums) in sums.chunks_exact(*rows).take(m).enumerate() {
+                        for (i, sum) in sums.iter().enumerate() {
+                            let to = part.out.add(i * part.out_stride + j);
+                            *to = if part.adds { *to + *sum } else { *sum };
+                        }
+                    }
+                }
+                row += rows;
             }
         }
     }

@@ -52,14 +52,19 @@ pub(super) struct Shape<R: 'static> {
     pub(super) tiles: &'static [(usize, Run<R>)],
 }
 
+/// Tiles of a number of rows: columns and code of each, fewest columns first.
+pub(super) type Few<R> = &'static [(usize, Run<R>)];
+
 /// The tiles for a kind of processor.
 pub(super) struct Kernels<R: 'static> {
     /// By columns, ascending.
     pub(super) shapes: &'static [Shape<R>],
     /// The same for a result of one row.
     pub(super) thin: &'static [Shape<R>],
-    /// For a left matrix whose terms stand in a row, and one column: [`DOT_ROWS`] rows.
-    pub(super) dots: Run<R>,
+    /// For results of two rows, three, and so on.
+    pub(super) few: &'static [Few<R>],
+    /// For a left matrix whose terms stand in a row, and one column, or a few: [`DOT_ROWS`] rows.
+    pub(super) dots: &'static [Run<R>],
 }
 
 /// Rows of the tile of a matrix whose terms stand in a row with one column.
@@ -273,6 +278,13 @@ macro_rules! shape {
     };
 }
 
+/// Tiles of so many rows: columns of each = vector times vectors.
+macro_rules! few {
+    ($level:ident: $m:literal, $($columns:literal = $vector:ident * $n:literal)+) => {
+        &[$(($columns, $level::<$vector, $m, $n, 1>)),+]
+    };
+}
+
 // With AVX-512 there are 32 registers: 24 sums. With AVX2 there are 16: 12 sums. Fewer columns than a vector take smaller ones, of
 // which a core runs twice as many.
 static AVX512_F64: Kernels<f64> = Kernels {
@@ -293,7 +305,15 @@ static AVX512_F64: Kernels<f64> = Kernels {
         shape!(avx512: 32 = __m512d * 4, 1: 1),
         shape!(avx512: 96 = __m512d * 12, 1: 1),
     ],
-    dots: dots_f64,
+    few: &[
+        few!(avx512: 2, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 96 = __m512d * 12),
+        few!(avx512: 3, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 64 = __m512d * 8),
+        few!(avx512: 4, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 48 = __m512d * 6),
+        few!(avx512: 5, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 32 = __m512d * 4),
+        few!(avx512: 6, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 32 = __m512d * 4),
+        few!(avx512: 7, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 24 = __m512d * 3),
+    ],
+    dots: &[dots_f64::<1>, dots_f64::<2>],
 };
 
 static AVX512_F32: Kernels<f32> = Kernels {
@@ -313,7 +333,15 @@ static AVX512_F32: Kernels<f32> = Kernels {
         shape!(avx512: 64 = __m512 * 4, 1: 1),
         shape!(avx512: 192 = __m512 * 12, 1: 1),
     ],
-    dots: dots_f32,
+    few: &[
+        few!(avx512: 2, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 192 = __m512 * 12),
+        few!(avx512: 3, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 128 = __m512 * 8),
+        few!(avx512: 4, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 96 = __m512 * 6),
+        few!(avx512: 5, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 64 = __m512 * 4),
+        few!(avx512: 6, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 64 = __m512 * 4),
+        few!(avx512: 7, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 48 = __m512 * 3),
+    ],
+    dots: &[dots_f32::<1>, dots_f32::<2>, dots_f32::<3>, dots_f32::<4>],
 };
 
 static AVX2_F64: Kernels<f64> = Kernels {
@@ -332,7 +360,15 @@ static AVX2_F64: Kernels<f64> = Kernels {
         shape!(avx2: 16 = __m256d * 4, 1: 1),
         shape!(avx2: 48 = __m256d * 12, 1: 1),
     ],
-    dots: dots_f64,
+    few: &[
+        few!(avx2: 2, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 24 = __m256d * 6),
+        few!(avx2: 3, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 16 = __m256d * 4),
+        few!(avx2: 4, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 12 = __m256d * 3),
+        few!(avx2: 5, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2),
+        few!(avx2: 6, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2),
+        few!(avx2: 7, 1 = f64 * 1 4 = __m256d * 1),
+    ],
+    dots: &[dots_f64::<1>, dots_f64::<2>],
 };
 
 static AVX2_F32: Kernels<f32> = Kernels {
@@ -351,19 +387,27 @@ static AVX2_F32: Kernels<f32> = Kernels {
         shape!(avx2: 32 = __m256 * 4, 1: 1),
         shape!(avx2: 96 = __m256 * 12, 1: 1),
     ],
-    dots: dots_f32,
+    few: &[
+        few!(avx2: 2, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 48 = __m256 * 6),
+        few!(avx2: 3, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 32 = __m256 * 4),
+        few!(avx2: 4, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 24 = __m256 * 3),
+        few!(avx2: 5, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2),
+        few!(avx2: 6, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2),
+        few!(avx2: 7, 1 = f32 * 1 8 = __m256 * 1),
+    ],
+    dots: &[dots_f32::<1>, dots_f32::<2>, dots_f32::<3>, dots_f32::<4>],
 };
 
-/// [`DOT_ROWS`] rows whose terms stand in a row, and one column: the rows are the vector axis, so two terms of four rows are
+/// [`DOT_ROWS`] rows whose terms stand in a row, and `M` columns: the rows are the vector axis, so two terms of four rows are
 /// turned into two vectors of a term. The rows after these are fetched meanwhile, if they come next in memory.
 ///
 /// # Safety
 /// See [`Run`].
 #[target_feature(enable = "avx2,fma")]
-unsafe fn dots_f64(p: &Place<f64>) {
+unsafe fn dots_f64<const M: usize>(p: &Place<f64>) {
     let (down, even) = (p.left_strides[0], p.terms / 2 * 2);
     let after = p.left.wrapping_add(DOT_ROWS * down);
-    let mut sums = [_mm256_setzero_pd(); DOT_ROWS / 4];
+    let mut sums = [[_mm256_setzero_pd(); M]; DOT_ROWS / 4];
     for t in (0..even).step_by(2) {
         for i in 0..4 {
             // Fetching does nothing where there is no memory.
@@ -371,21 +415,25 @@ unsafe fn dots_f64(p: &Place<f64>) {
         }
         // SAFETY: the caller answers for `terms` terms of `DOT_ROWS` rows.
         unsafe {
-            let x = _mm256_set1_pd(*p.right.add(t * p.right_stride));
-            let y = _mm256_set1_pd(*p.right.add((t + 1) * p.right_stride));
-            for (i, sum) in sums.iter_mut().enumerate() {
+            let term = |u: usize, j: usize| _mm256_set1_pd(*p.right.add((t + u) * p.right_stride + j));
+            for (i, sums) in sums.iter_mut().enumerate() {
                 let row = |r: usize| _mm_loadu_pd(p.left.add((4 * i + r) * down + t));
                 let pair = |r: usize| _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(row(r)), row(r + 2));
                 let (a, b) = (pair(0), pair(1));
-                *sum = _mm256_fmadd_pd(_mm256_unpacklo_pd(a, b), x, *sum);
-                *sum = _mm256_fmadd_pd(_mm256_unpackhi_pd(a, b), y, *sum);
+                let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum = _mm256_fmadd_pd(even, term(0, j), *sum);
+                    *sum = _mm256_fmadd_pd(odd, term(1, j), *sum);
+                }
             }
         }
     }
-    let mut chains = [0.0; DOT_ROWS];
-    for (sum, chains) in sums.iter().zip(chains.as_chunks_mut::<4>().0) {
-        // SAFETY: there is room for a vector.
-        unsafe { _mm256_storeu_pd(chains.as_mut_ptr(), *sum) };
+    let mut chains = [[0.0; DOT_ROWS]; M];
+    for (i, sums) in sums.iter().enumerate() {
+        for (sum, chains) in sums.iter().zip(&mut chains) {
+            // SAFETY: there is room for a vector.
+            unsafe { _mm256_storeu_pd(chains[4 * i..][..4].as_mut_ptr(), *sum) };
+        }
     }
     // SAFETY: the caller's word, for the terms from `even` on.
     unsafe { finish_dots(p, even, chains) };
@@ -396,10 +444,10 @@ unsafe fn dots_f64(p: &Place<f64>) {
 /// # Safety
 /// See [`Run`].
 #[target_feature(enable = "avx2,fma")]
-unsafe fn dots_f32(p: &Place<f32>) {
+unsafe fn dots_f32<const M: usize>(p: &Place<f32>) {
     let (down, even) = (p.left_strides[0], p.terms / 4 * 4);
     let after = p.left.wrapping_add(DOT_ROWS * down);
-    let mut sums = [_mm256_setzero_ps(); DOT_ROWS / 8];
+    let mut sums = [[_mm256_setzero_ps(); M]; DOT_ROWS / 8];
     for t in (0..even).step_by(4) {
         for i in 0..4 {
             // Fetching does nothing where there is no memory.
@@ -407,25 +455,33 @@ unsafe fn dots_f32(p: &Place<f32>) {
         }
         // SAFETY: the caller answers for `terms` terms of `DOT_ROWS` rows.
         unsafe {
-            let term = |u: usize| _mm256_set1_ps(*p.right.add((t + u) * p.right_stride));
-            let terms = [term(0), term(1), term(2), term(3)];
-            for (i, sum) in sums.iter_mut().enumerate() {
+            let term = |u: usize, j: usize| _mm256_set1_ps(*p.right.add((t + u) * p.right_stride + j));
+            for (i, sums) in sums.iter_mut().enumerate() {
                 let row = |r: usize| _mm_loadu_ps(p.left.add((8 * i + r) * down + t));
                 let pair = |r: usize| _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(row(r)), row(r + 4));
                 let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
-                let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
-                *sum = _mm256_fmadd_ps(_mm256_shuffle_ps::<0x44>(ab, cd), terms[0], *sum);
-                *sum = _mm256_fmadd_ps(_mm256_shuffle_ps::<0xee>(ab, cd), terms[1], *sum);
-                let (ab, cd) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-                *sum = _mm256_fmadd_ps(_mm256_shuffle_ps::<0x44>(ab, cd), terms[2], *sum);
-                *sum = _mm256_fmadd_ps(_mm256_shuffle_ps::<0xee>(ab, cd), terms[3], *sum);
+                let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+                let (low_after, high_after) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+                let turned = [
+                    _mm256_shuffle_ps::<0x44>(low, low_after),
+                    _mm256_shuffle_ps::<0xee>(low, low_after),
+                    _mm256_shuffle_ps::<0x44>(high, high_after),
+                    _mm256_shuffle_ps::<0xee>(high, high_after),
+                ];
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    for (u, turned) in turned.into_iter().enumerate() {
+                        *sum = _mm256_fmadd_ps(turned, term(u, j), *sum);
+                    }
+                }
             }
         }
     }
-    let mut chains = [0.0; DOT_ROWS];
-    for (sum, chains) in sums.iter().zip(chains.as_chunks_mut::<8>().0) {
-        // SAFETY: there is room for a vector.
-        unsafe { _mm256_storeu_ps(chains.as_mut_ptr(), *sum) };
+    let mut chains = [[0.0; DOT_ROWS]; M];
+    for (i, sums) in sums.iter().enumerate() {
+        for (sum, chains) in sums.iter().zip(&mut chains) {
+            // SAFETY: there is room for a vector.
+            unsafe { _mm256_storeu_ps(chains[8 * i..][..8].as_mut_ptr(), *sum) };
+        }
     }
     // SAFETY: the caller's word, for the terms from `even` on.
     unsafe { finish_dots(p, even, chains) };
@@ -436,17 +492,20 @@ unsafe fn dots_f32(p: &Place<f32>) {
 /// # Safety
 /// See [`Run`].
 #[inline(always)]
-unsafe fn finish_dots<R: Real>(p: &Place<R>, first: usize, chains: [R; DOT_ROWS]) {
-    for (i, mut sum) in chains.into_iter().enumerate() {
-        for t in first..p.terms {
-            // SAFETY: the caller answers for `terms` terms of `DOT_ROWS` rows.
-            let (a, b) = unsafe { (*p.left.add(i * p.left_strides[0] + t), *p.right.add(t * p.right_stride)) };
-            sum = a.mul_add(b, sum);
-        }
-        // SAFETY: the caller answers for `DOT_ROWS` rows of the result.
-        unsafe {
-            let to = p.out.add(i * p.out_stride);
-            *to = if p.adds { *to + sum } else { sum };
+unsafe fn finish_dots<R: Real, const M: usize>(p: &Place<R>, first: usize, chains: [[R; DOT_ROWS]; M]) {
+    for i in 0..DOT_ROWS {
+        for (j, chains) in chains.iter().enumerate() {
+            let mut sum = chains[i];
+            for t in first..p.terms {
+                // SAFETY: the caller answers for `terms` terms of `DOT_ROWS` rows and `M` columns.
+                let (a, b) = unsafe { (*p.left.add(i * p.left_strides[0] + t), *p.right.add(t * p.right_stride + j)) };
+                sum = a.mul_add(b, sum);
+            }
+            // SAFETY: the caller answers for `DOT_ROWS` rows of the result and `M` columns.
+            unsafe {
+                let to = p.out.add(i * p.out_stride + j);
+                *to = if p.adds { *to + sum } else { sum };
+            }
         }
     }
 }
