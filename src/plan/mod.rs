@@ -425,7 +425,8 @@ pub enum CallTerminator {
 
 impl<T> Body<T> {
     /// Bytes that one lane takes in the lane buffers and in one level of every stack, when a real has `real_bytes`. Tiles
-    /// are counted with [`TILE_BLOCK`] rows: in narrow shards they have more, up to the bytes of a full shard.
+    /// are counted with [`TILE_BLOCK`] rows: in narrow shards they have more, up to the bytes of a full shard, or of a few for
+    /// each thread where threads share the rows.
     pub fn bytes_per_lane(&self, real_bytes: usize) -> usize {
         let slots = self.slots.values().filter(|s| !s.uniform);
         let slots: usize = slots.map(|s| bytes(s.dtype, s.elements, real_bytes)).sum();

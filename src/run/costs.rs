@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Times in nanoseconds of one core, by which the cost model of a plan compares ways of running a block: only their ratios
 /// matter, and they never change a result. The defaults are what `autobatch calibrate` measured on a core with AVX-512
-/// (`benches/RESULTS.md` has the figures), rounded.
+/// (`benches/HISTORY.md` has the figures), rounded.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
     /// To dispatch one step: to resolve its operands and call its kernel.
@@ -26,7 +26,7 @@ pub struct Costs {
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 8.0, share: 5000.0 }
+        Self { step: 35.0, addition: 0.22, blend: 0.09, gather: 0.36, heavy: 8.0, share: 800.0 }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::vmath::Real;
 const THREAD_NANOSECONDS: f64 = 50_000.0;
 
 /// How a batch is cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Layout {
     /// Slots of a shard.
     pub(super) width: usize,
@@ -30,6 +30,8 @@ pub(super) struct Layout {
     pub(super) workers: usize,
     /// Threads, with those that have no lanes, where these are of use.
     pub(super) threads: usize,
+    /// What sharing costs.
+    pub(super) costs: Costs,
 }
 
 impl Layout {
@@ -45,7 +47,10 @@ impl Layout {
         };
         let workers = threads.min(lanes.div_ceil(width));
         let helped = workers.saturating_mul(helpers::of_use(work.heaviest, &settings.costs));
-        Self { width, workers, threads: helped.min(threads.min(cores())).max(workers) }
+        // A helper is started for work that takes some times as long as starting it.
+        let worth = nanoseconds.map_or(usize::MAX, |n| (n / (2.0 * THREAD_NANOSECONDS)) as usize);
+        let helped = helped.min(workers.saturating_add(worth)).min(threads.min(cores()));
+        Self { width, workers, threads: helped.max(workers), costs: settings.costs }
     }
 }
 
@@ -185,7 +190,7 @@ pub(super) fn run_shards(
     lanes: usize,
     layout: Layout,
     types: &[&Type],
-    (entry, costs): (&Loc, &Costs),
+    entry: &Loc,
     shard: impl Fn(&Queue) -> Result<Vec<Report>, StackError> + Sync,
 ) -> Outcome {
     let started = std::time::Instant::now();
@@ -198,7 +203,7 @@ pub(super) fn run_shards(
     if layout.threads <= 1 {
         work();
     } else {
-        helpers::run(layout.workers, layout.threads, costs, work);
+        helpers::run(layout.workers, layout.threads, &layout.costs, work);
     }
     let reports = reports.into_inner().unwrap_or_else(|e| e.into_inner());
     let failed = reports.iter().any(Result::is_err);
@@ -276,7 +281,7 @@ mod tests {
         assert_eq!(threads(1, 1, u64::MAX), (1, 1));
         assert_eq!(threads(1, 4, u64::MAX), (1, cores().min(4)));
         // Of use is one beside the one with the lane.
-        assert_eq!(threads(1, 64, 200_000), (1, cores().min(2)));
+        assert_eq!(threads(1, 64, 30_000), (1, cores().min(2)));
         assert_eq!(threads(3, 3, u64::MAX), (3, 3));
         assert_eq!(threads(0, 4, u64::MAX), (0, 0));
     }
@@ -300,10 +305,10 @@ mod tests {
 
     #[test]
     fn lanes_that_no_shard_has_memory_for_trap() {
-        let layout = Layout { width: 2, workers: 2, threads: 2 };
+        let layout = Layout { width: 2, workers: 2, threads: 2, costs: Costs::default() };
         let ty = Type::int();
         let entry = Loc::new("f", 3);
-        let outcome = run_shards(3, layout, &[&ty], (&entry, &Costs::default()), |_| {
+        let outcome = run_shards(3, layout, &[&ty], &entry, |_| {
             Buffer::<f64>::try_zeros(DType::Real, usize::MAX / 16).map_err(StackError::from)?;
             unreachable!("no machine has so much memory")
         });

@@ -41,7 +41,7 @@ impl<R: Real> Frame<R> {
         width: usize,
         budget: &Arc<MemoryBudget>,
     ) -> Result<Self, StackError> {
-        let tile_rows = body.tile_rows_among(1 + helpers::idle(), width);
+        let tile_rows = body.tile_rows_among(helpers::threads_each(), width);
         let slot = |(at, s): (usize, &Slot)| match left_out.get(at) {
             Some(true) => Ok(Buffer::nothing()),
             _ => Ok(Buffer::try_slot(s.dtype, room(s, tile_rows, width))?),

@@ -1,7 +1,7 @@
 //! Threads that have no lanes help the others with large operations.
 //!
-//! With fewer lanes than threads, and at the end of a run, threads have nothing to do, while what a lane computes may be
-//! a product with all the data. An operation that takes long is cut into parts, which whoever is idle takes. Parts give
+//! With fewer lanes than threads, and when the last lanes are under way, threads have nothing to do, while what a lane
+//! computes may be a product with all the data. An operation that takes long is cut into parts, which whoever is idle takes. Parts give
 //! the bits of the whole: elements of the result that do not depend on one another, or blocks of terms whose sums are
 //! added in their order afterwards.
 //!
@@ -52,8 +52,8 @@ pub(super) fn of_use(heaviest: u64, costs: &Costs) -> usize {
 pub(super) fn run(workers: usize, threads: usize, costs: &Costs, work: impl Fn() + Sync) {
     let crew = Arc::new(Crew::new(workers, threads - workers));
     let works = |number: usize| {
-        OFFERS.set(Some(Offers { crew: Arc::clone(&crew), number, least: least(costs) }));
-        let _done = Done;
+        let offers = Offers { crew: Arc::clone(&crew), number, least: least(costs) };
+        let _done = Done { crew: &crew, before: OFFERS.replace(Some(offers)) };
         work();
     };
     std::thread::scope(|scope| {
@@ -254,7 +254,7 @@ impl Drop for Withdrawn<'_> {
     }
 }
 
-/// Where the thread that runs a shard offers parts.
+/// What such a thread knows of its run.
 struct Offers {
     crew: Arc<Crew>,
     /// Which of the boards is its own.
@@ -263,23 +263,29 @@ struct Offers {
     least: f64,
 }
 
-/// The thread has no lanes any more.
-struct Done;
+/// The thread has no lanes any more when this is dropped.
+struct Done<'a> {
+    crew: &'a Crew,
+    /// What the thread had before: a run may start within another one, by what that one calls.
+    before: Option<Offers>,
+}
 
-impl Drop for Done {
+impl Drop for Done<'_> {
     fn drop(&mut self) {
-        if let Some(Offers { crew, .. }) = OFFERS.take() {
-            crew.idle.fetch_add(1, Ordering::SeqCst);
-            if crew.working.fetch_sub(1, Ordering::SeqCst) == 1 {
-                crew.wake();
-            }
+        OFFERS.set(self.before.take());
+        self.crew.idle.fetch_add(1, Ordering::SeqCst);
+        if self.crew.working.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.crew.wake();
         }
     }
 }
 
-/// How many threads help this one, which has lanes, if it has large operations.
-pub(super) fn idle() -> usize {
-    OFFERS.with_borrow(|offers| offers.as_ref().map_or(0, |offers| offers.crew.idle.load(Ordering::Relaxed)))
+/// How many threads there are for each one that has lanes, itself among them: all through a run what it was at its begin, so
+/// that whatever is laid out by it fits together.
+pub(super) fn threads_each() -> usize {
+    OFFERS.with_borrow(|offers| {
+        offers.as_ref().map_or(1, |offers| offers.crew.threads.div_ceil(offers.crew.boards.len().max(1)))
+    })
 }
 
 /// Into how many parts this thread is to cut an operation that costs so many additions and could be cut into `most`: 1
@@ -304,6 +310,7 @@ fn share(parts: usize, operation: &Operation<'_>) {
     // is dropped before this function returns or unwinds, takes it from there and waits until nobody is.
     let operation = unsafe { std::mem::transmute::<&Operation<'_>, &'static Operation<'static>>(operation) };
     let offered = Offered { operation, taken: (0..parts).map(|_| AtomicBool::new(false)).collect() };
+    *board.panic.lock().unwrap_or_else(PoisonError::into_inner) = None;
     *board.offered() = Some(offered.clone());
     let withdrawn = Withdrawn(board);
     board.is_open.store(true, Ordering::SeqCst);
@@ -361,10 +368,15 @@ pub(in crate::backend::cpu) mod tests {
         let told = Mutex::new(Vec::new());
         run(1, 3, &Costs::default(), || {
             let small = WORTH * Costs::default().share / Costs::default().addition;
-            told.lock().unwrap().push((idle(), parts(1 << 30, 100), parts(1 << 30, 4), parts(small as usize, 100)));
+            told.lock().unwrap().push((
+                threads_each(),
+                parts(1 << 30, 100),
+                parts(1 << 30, 4),
+                parts(small as usize, 100),
+            ));
         });
-        assert_eq!(told.into_inner().unwrap(), [(2, 6, 4, 1)]);
-        assert_eq!(idle(), 0);
+        assert_eq!(told.into_inner().unwrap(), [(3, 6, 4, 1)]);
+        assert_eq!(threads_each(), 1);
     }
 
     #[test]
@@ -372,13 +384,23 @@ pub(in crate::backend::cpu) mod tests {
         let (runs, before) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         run(2, 2, &cheap(), || {
             if runs.fetch_add(1, Ordering::Relaxed) == 0 {
-                while idle() == 0 {
+                while parts(1 << 20, 100) == 1 {
                     std::thread::yield_now();
                 }
                 before.lock().unwrap().push(parts(1 << 20, 100));
             }
         });
         assert_eq!((runs.into_inner(), before.into_inner().unwrap()), (2, vec![4]));
+    }
+
+    #[test]
+    fn a_run_may_start_within_a_run() {
+        let runs = AtomicUsize::new(0);
+        run(2, 3, &cheap(), || {
+            run(2, 2, &cheap(), || _ = runs.fetch_add(1, Ordering::Relaxed));
+            assert!(parts(1 << 20, 100) > 1, "its own helper is known again");
+        });
+        assert_eq!(runs.into_inner(), 4);
     }
 
     #[test]

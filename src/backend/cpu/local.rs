@@ -59,7 +59,7 @@ fn run_typed<R: Real>(
     let types: Vec<&Type> = entry.results.iter().collect();
     let loc = &entry.body.blocks[BlockId(0)].loc;
     let clock = RunClock::start(generated, generated.at_start(), layout.workers);
-    let mut outcome = run_shards(lanes, layout, &types, (loc, &settings.costs), |queue| {
+    let mut outcome = run_shards(lanes, layout, &types, loc, |queue| {
         Ok(vec![Shard::new(plan, &clock, inputs, &env, layout.width)?.run(queue)])
     });
     outcome.stats.code = clock.stop(env.stopped());

@@ -77,7 +77,7 @@ fn run_typed<R: Real>(
     let types: Vec<&Type> = plan.outputs.iter().map(|o| &o.ty).collect();
     let entry = &plan.body.blocks[plan.entry].loc;
     let clock = RunClock::start(generated, there, layout.workers);
-    let mut outcome = run_shards(lanes, layout, &types, (entry, &settings.costs), |queue| {
+    let mut outcome = run_shards(lanes, layout, &types, entry, |queue| {
         let code = (native, Lookout::new(&clock), clock.course(layout.width));
         Ok(Shard::new(plan, code, inputs, &env, queue, layout.width)?.run())
     });

@@ -27,10 +27,6 @@ const _: () = assert!(
     "tiles of whole blocks give the bits of the whole"
 );
 
-/// Up to so many lanes a product reads a matrix column after column, when a real has four bytes: the columns that a tile goes
-/// through are as many pages, and in f64 waiting for those costs more than turning rows in registers.
-const LANES_OF_COLUMNS: usize = 7;
-
 /// A trap in a tile: the column, the step of the group, the reason, and what is told. Which of several counts is known only when all tiles
 /// have run.
 type Failure = (u32, usize, TrapKind, String);
@@ -319,9 +315,7 @@ fn turned<'e, R: Real>(
 ) -> Option<&'e Buffer<R>> {
     match (arg.source, &c.args[..]) {
         (Source::Constant(matrix), [_, right])
-            if (columns == 1 || columns <= LANES_OF_COLUMNS && size_of::<R>() == 4)
-                && arg.broadcast
-                && part == Part::Rows =>
+            if columns <= kernels::most_columns_of_rows::<R>() && arg.broadcast && part == Part::Rows =>
         {
             env.turned_in(c.prim, matrix, [&arg.ty, &right.ty])
         }

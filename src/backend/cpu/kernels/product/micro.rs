@@ -67,10 +67,10 @@ pub(super) struct Kernels<R: 'static> {
     pub(super) dots: &'static [Run<R>],
 }
 
-/// Rows of the tile of a matrix whose terms stand in a row with one column.
+/// Rows of the tile of a matrix whose terms stand in a row, with one column or a few.
 pub(super) const DOT_ROWS: usize = 16;
 
-/// The most elements of a tile whose shape may be wider than what is left.
+/// The most elements of a tile with few rows, and of one whose shape may be wider than what is left.
 pub(super) const MOST_ELEMENTS: usize = 12 * 32;
 
 /// Kinds of processor.
@@ -281,7 +281,10 @@ macro_rules! shape {
 /// Tiles of so many rows: columns of each = vector times vectors.
 macro_rules! few {
     ($level:ident: $m:literal, $($columns:literal = $vector:ident * $n:literal)+) => {
-        &[$(($columns, $level::<$vector, $m, $n, 1>)),+]
+        &[$({
+            const { assert!($columns == <$vector as Vector>::LANES * $n && $m * $columns <= MOST_ELEMENTS) };
+            ($columns, $level::<$vector, $m, $n, 1> as Run<_>)
+        }),+]
     };
 }
 

@@ -58,7 +58,7 @@ impl<'a, R> Matrix<'a, R> {
         let ([n, m], [down, along]) = (self.shape, self.strides);
         Self { shape: [m, n], strides: [along, down], ..self }
     }
-    /// So many of its rows, from `first` on.
+    /// So many of its rows, from `first` on. The strides stay, also along an axis that has one element then.
     fn rows(self, first: usize, count: usize) -> Self {
         Self { values: &self.values[first * self.strides[0]..], shape: [count, self.shape[1]], ..self }
     }
@@ -80,18 +80,31 @@ pub(super) fn product<R: Real>(a: Matrix<'_, R>, b: Matrix<'_, R>, adds: bool, o
     let additions = ((n + m) * terms / READ).max(n * terms * m / FLOPS);
     let (rows, blocks) = (n.div_ceil(ROWS), terms.div_ceil(BLOCK));
     let in_rows = a.strides[1] == 1 && rows >= blocks;
-    match helpers::parts(additions, rows.max(blocks).max(m / ROWS)) {
+    let most = if n > 1 { rows.max(blocks) } else { blocks.max(m / ROWS) };
+    match helpers::parts(additions, most) {
         1 => alone(a, b, adds, out),
         parts if blocks >= parts && n * m <= FEW * (n + m) && !in_rows => by_blocks(a, b, adds, out, parts),
-        parts if n > 1 => {
+        parts if rows > 1 => {
             let rows = n.div_ceil(parts).next_multiple_of(ROWS);
             helpers::each_piece(out, rows * m, |first, out| alone(a.rows(first / m, out.len() / m), b, adds, out));
         }
+        _ if n > 1 => alone(a, b, adds, out),
         parts => {
             let columns = m.div_ceil(parts).next_multiple_of(ROWS);
             helpers::each_piece(out, columns, |first, out| alone(a, b.columns(first, out.len()), adds, out));
         }
     }
+}
+
+/// Up to how many columns a product is quickest with the rows of the left matrix as the vector axis and in a row, so that a
+/// copy that stands column after column pays: in f64 no more than one, since a tile of more goes through as many pages as
+/// there are terms, and waiting for those costs more than turning rows in registers.
+pub(in crate::backend::cpu) fn most_columns_of_rows<R: Real>() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(kernels), 4) = (micro::chosen::<R>(), size_of::<R>()) {
+        return kernels.few.len() + 1;
+    }
+    1
 }
 
 /// By blocks of terms, whose sums are added in their order.

@@ -37,9 +37,9 @@ fn chain<R: Real>(a: &Matrix<'_, R>, b: &Matrix<'_, R>, before: Option<R>, [i, j
 type Product<R> = dyn Fn(Matrix<'_, R>, Matrix<'_, R>, bool, &mut [R]);
 
 fn check<R: Real>(name: &str, product: &Product<R>) {
-    let rows = [1, 2, 3, 7, 12, 13, 16, 17, 31, 100];
+    let rows = [1, 2, 3, 7, 12, 13, 16, 17, 31, 100, 230];
     let terms = [1, 2, 3, 5, 8, 100, 255, 256, 257, 600];
-    let columns = [1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 31, 33, 64, 100, 257, 513];
+    let columns = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, 31, 33, 64, 100, 257, 513];
     for (n, k, m) in rows.iter().flat_map(|n| terms.iter().flat_map(move |k| columns.map(|m| (*n, *k, m)))) {
         if n * k * m > 400_000 {
             continue;
