@@ -258,7 +258,8 @@ def test_draws_of_a_run_under_way_are_the_first_of_its_draws(tmp_path, stored):
     sizes = [early["x"].shape[1] if early else 0 for early in seen]
     assert sizes == sorted(sizes) and any(0 < n < 40000 for n in sizes)
     for early, n in list(zip(seen, sizes))[:: max(1, len(seen) // 8)]:
-        assert early.complete == (n == 40000) and early.failed == []
+        # All draws may be there before the run has ended.
+        assert (n == 40000 or not early.complete) and early.failed == []
         for mine, whole in ((early.posterior, fit.posterior), (early.sample_stats, fit.sample_stats)):
             assert not mine or list(mine) == list(whole)
             for name, value in mine.items():
