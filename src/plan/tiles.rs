@@ -12,7 +12,7 @@ use crate::prim::Prim;
 pub const TILE_BLOCK: usize = crate::prim::BLOCK;
 
 /// Where threads share the rows of tiles, each has as many as make up so many tiles of one thread. A tile of one is read from the
-/// third cache in about 20 microseconds, and sharing one operation of it with others takes a few.
+/// third cache in about 20 microseconds, and sharing each of its operations takes one or more.
 const SHARED_TILES: usize = 4;
 
 /// Steps of a block that share a long row axis and run for some rows at a time.

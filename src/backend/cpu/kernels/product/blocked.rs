@@ -2,8 +2,8 @@
 //!
 //! The columns of the right matrix, most often the lanes, are the vector axis. What a column of tiles reads of it is packed
 //! before, so that it stands in a row and stays in the first cache; so many rows of the left matrix as stay in the second
-//! cache meet all packed columns before the next ones do. With one row, and with
-//! one column or a few for which there is code, the vectors go along the other axis, and nothing is packed.
+//! cache meet all packed columns before the next ones do. With one row, and with one column or a few for which there is
+//! code, the vectors go along the other axis, and nothing is packed.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -278,14 +278,20 @@ macro_rules! shape {
     };
 }
 
-/// Tiles of so many rows: columns of each = vector times vectors.
+/// Tiles of few rows: for each number of rows those of one vector, from a single real to the widest, and then of several of the
+/// widest.
 macro_rules! few {
-    ($level:ident: $m:literal, $($columns:literal = $vector:ident * $n:literal)+) => {
-        &[$({
-            const { assert!($columns == <$vector as Vector>::LANES * $n && $m * $columns <= MOST_ELEMENTS) };
-            ($columns, $level::<$vector, $m, $n, 1> as Run<_>)
-        }),+]
+    ($level:ident $vectors:tt: $($m:literal: $($n:literal)*;)+) => {
+        &[$(few!(@rows $level $vectors $m [$($n)*])),+]
     };
+    (@rows $level:ident [$($narrow:ident)+ | $widest:ident] $m:literal [$($n:literal)*]) => {
+        &[$(few!(@tile $level $narrow $m 1),)+ few!(@tile $level $widest $m 1) $(, few!(@tile $level $widest $m $n))*]
+    };
+    (@tile $level:ident $vector:ident $m:literal $n:literal) => {{
+        const COLUMNS: usize = <$vector as Vector>::LANES * $n;
+        const { assert!($m * COLUMNS <= MOST_ELEMENTS) };
+        (COLUMNS, $level::<$vector, $m, $n, 1> as Run<_>)
+    }};
 }
 
 // With AVX-512 there are 32 registers: 24 sums. With AVX2 there are 16: 12 sums. Fewer columns than a vector take smaller ones, of
@@ -308,14 +314,7 @@ static AVX512_F64: Kernels<f64> = Kernels {
         shape!(avx512: 32 = __m512d * 4, 1: 1),
         shape!(avx512: 96 = __m512d * 12, 1: 1),
     ],
-    few: &[
-        few!(avx512: 2, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 96 = __m512d * 12),
-        few!(avx512: 3, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 64 = __m512d * 8),
-        few!(avx512: 4, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 48 = __m512d * 6),
-        few!(avx512: 5, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 32 = __m512d * 4),
-        few!(avx512: 6, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 32 = __m512d * 4),
-        few!(avx512: 7, 1 = f64 * 1 8 = __m512d * 1 16 = __m512d * 2 24 = __m512d * 3),
-    ],
+    few: few!(avx512 [f64 __m128d __m256d | __m512d]: 2: 2 12; 3: 2 8; 4: 2 6; 5: 2 4; 6: 2 4; 7: 2 3;),
     dots: &[dots_f64::<1>, dots_f64::<2>],
 };
 
@@ -336,14 +335,7 @@ static AVX512_F32: Kernels<f32> = Kernels {
         shape!(avx512: 64 = __m512 * 4, 1: 1),
         shape!(avx512: 192 = __m512 * 12, 1: 1),
     ],
-    few: &[
-        few!(avx512: 2, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 192 = __m512 * 12),
-        few!(avx512: 3, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 128 = __m512 * 8),
-        few!(avx512: 4, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 96 = __m512 * 6),
-        few!(avx512: 5, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 64 = __m512 * 4),
-        few!(avx512: 6, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 64 = __m512 * 4),
-        few!(avx512: 7, 1 = f32 * 1 16 = __m512 * 1 32 = __m512 * 2 48 = __m512 * 3),
-    ],
+    few: few!(avx512 [f32 __m128 __m256 | __m512]: 2: 2 12; 3: 2 8; 4: 2 6; 5: 2 4; 6: 2 4; 7: 2 3;),
     dots: &[dots_f32::<1>, dots_f32::<2>, dots_f32::<3>, dots_f32::<4>],
 };
 
@@ -363,14 +355,7 @@ static AVX2_F64: Kernels<f64> = Kernels {
         shape!(avx2: 16 = __m256d * 4, 1: 1),
         shape!(avx2: 48 = __m256d * 12, 1: 1),
     ],
-    few: &[
-        few!(avx2: 2, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 24 = __m256d * 6),
-        few!(avx2: 3, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 16 = __m256d * 4),
-        few!(avx2: 4, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2 12 = __m256d * 3),
-        few!(avx2: 5, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2),
-        few!(avx2: 6, 1 = f64 * 1 4 = __m256d * 1 8 = __m256d * 2),
-        few!(avx2: 7, 1 = f64 * 1 4 = __m256d * 1),
-    ],
+    few: few!(avx2 [f64 __m128d | __m256d]: 2: 2 6; 3: 2 4; 4: 2 3; 5: 2; 6: 2; 7: ;),
     dots: &[dots_f64::<1>, dots_f64::<2>],
 };
 
@@ -390,14 +375,7 @@ static AVX2_F32: Kernels<f32> = Kernels {
         shape!(avx2: 32 = __m256 * 4, 1: 1),
         shape!(avx2: 96 = __m256 * 12, 1: 1),
     ],
-    few: &[
-        few!(avx2: 2, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 48 = __m256 * 6),
-        few!(avx2: 3, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 32 = __m256 * 4),
-        few!(avx2: 4, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2 24 = __m256 * 3),
-        few!(avx2: 5, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2),
-        few!(avx2: 6, 1 = f32 * 1 8 = __m256 * 1 16 = __m256 * 2),
-        few!(avx2: 7, 1 = f32 * 1 8 = __m256 * 1),
-    ],
+    few: few!(avx2 [f32 __m128 | __m256]: 2: 2 6; 3: 2 4; 4: 2 3; 5: 2; 6: 2; 7: ;),
     dots: &[dots_f32::<1>, dots_f32::<2>, dots_f32::<3>, dots_f32::<4>],
 };
 
