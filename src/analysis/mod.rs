@@ -3,6 +3,7 @@
 pub mod callgraph;
 pub mod components;
 pub mod dominance;
+pub mod frequencies;
 pub mod liveness;
 pub mod stack_calls;
 pub mod stack_copies;

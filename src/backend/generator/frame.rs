@@ -9,6 +9,7 @@ use crate::plan::{ConstantId, Slot, SlotId, StackId};
 use crate::prim::BLOCK;
 use crate::run::TrapKind;
 use crate::types::DType;
+use crate::unit::BlockId;
 
 /// What differs between targets: a loop over the groups of lanes of a shard, or one call for a lane.
 ///
@@ -114,6 +115,8 @@ pub(in crate::backend) struct Signature {
 /// A function, when its statements are written.
 pub(in crate::backend) struct Function<'a> {
     pub(in crate::backend) name: &'a str,
+    /// The block that it is of.
+    pub(in crate::backend) block: BlockId,
     pub(in crate::backend) signature: &'a Signature,
     /// How it sends lanes on, if it does.
     pub(in crate::backend) route: Option<&'a Route<'a>>,

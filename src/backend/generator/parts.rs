@@ -188,7 +188,7 @@ impl<T: Ending> Parting<'_, T> {
         if ssa.locals.values().map(|l| l.elements).sum::<usize>() > self.frame.limits().locals {
             return None;
         }
-        let signature = text::function(&name, &ssa, &self.lockstep, self.frame, route, out);
+        let signature = text::function((&name, id), &ssa, &self.lockstep, self.frame, route, out);
         let steps = &scope.homes.steps[range.clone()];
         let exit = route.map(|r| r.exit);
         Some(Segment {

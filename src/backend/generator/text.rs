@@ -14,10 +14,11 @@ use crate::backend::generator::ssa::{Base, Kind, LocalId, Op, Ssa, Value};
 use crate::base::{Id as _, IdVec};
 use crate::plan::StackId;
 use crate::types::DType;
+use crate::unit::BlockId;
 
 /// Appends the function to `out`.
 pub(super) fn function(
-    name: &str,
+    (name, block): (&str, BlockId),
     ssa: &Ssa<'_>,
     lockstep: &Lockstep,
     frame: &dyn Frame,
@@ -47,7 +48,7 @@ pub(super) fn function(
     let declared = w.declarations();
     let Writer { signature, body, .. } = w;
     debug_assert!(signature.sites.len() < u32::MAX as usize, "sites are numbered with 32 bits");
-    let function = Function { name, signature: &signature, route, ssa };
+    let function = Function { name, block, signature: &signature, route, ssa };
     frame.begin(&function, out);
     out.push_str(&declared);
     out.push_str(&body);

@@ -7,7 +7,7 @@ use super::{DataSets, Draws, PARAMETERS, Sampling};
 use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::mcmc::streams::OF_DRAWS;
-use crate::program::{Bound, Error, ErrorKind, Function, Inputs, Options, Prints, Speakers};
+use crate::program::{Bound, Codegen, Error, ErrorKind, Function, Inputs, Options, Prints, Speakers};
 use crate::run::TrapKind;
 use crate::types::{Array, DType, Type};
 
@@ -154,6 +154,10 @@ impl Sampling {
         let mut options = options.clone();
         // What is drawn is drawn, though the run was stopped.
         options.settings.stop = None;
+        // Each draw is a lane that runs once: where code pays for so little it is made beside, and no compiler waited for.
+        if options.codegen == Codegen::Cc {
+            options.codegen = Codegen::Auto;
+        }
         let number = |at: usize| {
             let (chain, draw) = of(at);
             let chain = options.first_lane.wrapping_add(chain as u64);

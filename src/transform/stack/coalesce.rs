@@ -9,20 +9,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::analysis::components::components;
+use crate::analysis::frequencies::frequencies;
 use crate::analysis::stack_calls::{StackFunctions, within};
 use crate::analysis::stack_copies::{Copies, keeps_top};
 use crate::analysis::stack_liveness::Liveness;
 use crate::analysis::storage;
-use crate::analysis::worklist::reversed;
 use crate::base::{IdSet, IdVec, work};
 use crate::prim::Prim;
 use crate::stack::{BlockId, InstKind, Operand, Program, StorageClass, Terminator, VarId, Write};
 
 use super::layout::{for_each_var, keep_vars};
 
-/// How often a loop, or a recursion, is taken to run for each time that it is come to.
-const TRIPS: u64 = 8;
 /// Most variables that are looked at.
 const MOST_CANDIDATES: usize = 8192;
 
@@ -49,7 +46,7 @@ pub(super) fn run(mut program: Program) -> Program {
 
 /// The pairs of variables that copies join, with what the copies cost, the dearest first.
 fn wanted_copies(program: &Program) -> Vec<((VarId, VarId), u64)> {
-    let often = frequencies(program);
+    let often = often(program);
     let inside = region_temporaries(program);
     let outputs: BTreeSet<VarId> = program.outputs.iter().map(|p| p.var).collect();
     let mut costs: BTreeMap<(VarId, VarId), u64> = BTreeMap::new();
@@ -89,43 +86,16 @@ fn region_temporaries(program: &Program) -> IdSet<VarId> {
     inside
 }
 
-/// How often each block may run, as loops and recursion tell.
-fn frequencies(program: &Program) -> IdVec<BlockId, u64> {
-    let functions = StackFunctions::of(program);
-    let next: IdVec<BlockId, Vec<BlockId>> = (program.blocks.iter())
-        .map(|(id, block)| {
-            let mut next = block.term.successors().to_vec();
-            if block.term == Terminator::Return {
-                let returns = functions.of_block[id].iter().flat_map(|f| functions.list[*f].returns_to.iter().copied());
-                next.extend(returns);
-            }
-            next
+/// How often each block may run.
+fn often(program: &Program) -> IdVec<BlockId, u64> {
+    let next = program.blocks.values().map(|block| within(&block.term).collect()).collect();
+    let calls: Vec<(BlockId, BlockId)> = (program.blocks.iter())
+        .filter_map(|(id, block)| match block.term {
+            Terminator::PushJump { target, .. } => Some((id, target)),
+            _ => None,
         })
         .collect();
-    let before = reversed(program.blocks.len(), next.iter().map(|(id, next)| (id, next.iter().copied())));
-    let mut often = IdVec::filled(1_u64, program.blocks.len());
-    let mut open: Vec<Vec<BlockId>> = vec![program.blocks.ids().collect()];
-    while let Some(nodes) = open.pop() {
-        let place: BTreeMap<BlockId, usize> = nodes.iter().enumerate().map(|(i, b)| (*b, i)).collect();
-        let successors = |n: usize| next[nodes[n]].iter().filter_map(|b| place.get(b).copied()).collect::<Vec<_>>();
-        for cycle in components(nodes.len(), successors) {
-            if cycle.len() == 1 && !next[nodes[cycle[0]]].contains(&nodes[cycle[0]]) {
-                continue;
-            }
-            let members: BTreeSet<BlockId> = cycle.into_iter().map(|n| nodes[n]).collect();
-            for b in &members {
-                often[*b] = often[*b].saturating_mul(TRIPS);
-            }
-            // The cycles inside are those that do not go through where it is entered.
-            let entered = |b: &BlockId| *b == program.entry || before[*b].iter().any(|from| !members.contains(from));
-            let inner: Vec<BlockId> = members.iter().copied().filter(|b| !entered(b)).collect();
-            // A cycle that nothing enters never runs.
-            if inner.len() < members.len() {
-                open.push(inner);
-            }
-        }
-    }
-    often
+    frequencies(program.entry, &next, &calls)
 }
 
 /// Which variables may not be one; joined ones stand as one.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::backend::cpu::codegen::RARELY;
 pub(super) use crate::backend::cpu::codegen::cache::Key;
 use crate::backend::cpu::codegen::cache::{Cache, digest, why_unsafe};
 pub use crate::backend::cpu::codegen::group::end_all;
@@ -54,6 +55,11 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// What is shorter is not compiled in parts, since each takes the headers anew: 40 to 100 ms, as much as 4 to 8 kB of
 /// functions.
 const LEAST_PART: usize = 32 << 10;
+/// What functions that lanes come to rarely take of the time that others take: with GCC 12 two fifths, half of it with the
+/// headers.
+const RARELY_TAKES: f64 = 0.4;
+/// Such functions are compiled apart from so many bytes on, where they spare what the headers take.
+const LEAST_RARELY: usize = 24 << 10;
 /// Each is a process with its memory.
 const MOST_PARTS: usize = 4;
 /// A command that takes longer to say its version is no compiler.
@@ -191,6 +197,9 @@ const TUNE: &str = "-mtune=generic";
 /// In straight code vectors are those of loops over elements. With -O2 GCC makes some of those loops alone whose turns
 /// fill whole vectors, however narrow these are then; Clang has no such model, and makes them.
 const VECTORS: &str = "-fvect-cost-model=dynamic";
+
+/// Of functions that lanes come to rarely. GCC 12 takes two fifths of the time, and what it makes takes 1.2 times as long.
+const QUICKLY: &str = "-Og";
 
 /// How a text is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -346,9 +355,11 @@ impl Compiler {
         Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * self.measured(text) as f64)
     }
 
-    /// The bytes that a text takes a compiler's time for: of the longest of its parts.
+    /// The bytes that a text takes a compiler's time for: of the longest of its parts, or of what each core has of all of them.
     pub(super) fn measured(&self, text: &str) -> usize {
-        parts(text).iter().map(String::len).max().unwrap_or(text.len())
+        let parts = self.parts(text);
+        let longest = parts.iter().map(Part::weight).max().unwrap_or(text.len());
+        longest.max(parts.iter().map(Part::weight).sum::<usize>() / cores())
     }
 
     /// Keeps how long a text took with so many [`measured`](Self::measured) bytes, beside the compiled code. What was
@@ -433,7 +444,7 @@ impl Compiler {
             fs::write(&path, text).map_err(|error| CodegenError::Io { path, error })
         };
         headers().into_iter().try_for_each(|(name, text)| write(name, text))?;
-        let parts = if options.target == Target::Emulated { vec![] } else { parts(text) };
+        let parts = if options.target == Target::Emulated { vec![] } else { self.parts(text) };
         let built = work.path("body.so");
         if parts.len() < 2 {
             write("body.c", text)?;
@@ -443,10 +454,11 @@ impl Compiler {
             let mut jobs = vec![];
             let mut objects = vec![];
             for (at, part) in parts.iter().enumerate() {
-                write(&format!("part{at}.c"), part)?;
+                write(&format!("part{at}.c"), &part.text)?;
                 let [source, object] = ["c", "o"].map(|kind| work.path(&format!("part{at}.{kind}")));
                 let messages = work.path(&format!("messages{at}"));
-                jobs.push(self.job(options, work, (&[], &[source]), &["-c"], (&object, messages))?);
+                let last: &[&str] = if part.rarely { &["-c", QUICKLY] } else { &["-c"] };
+                jobs.push(self.job(options, work, (&[], &[source]), last, (&object, messages))?);
                 objects.push(object);
             }
             self.run(jobs)?;
@@ -475,10 +487,21 @@ impl Compiler {
         Ok(Job { command, output: output.to_owned(), messages })
     }
 
+    /// Whether `AUTOBATCH_CC` has an argument that begins so.
+    fn says(&self, start: &str) -> bool {
+        self.arguments.iter().any(|a| a.as_encoded_bytes().starts_with(start.as_bytes()))
+    }
+
+    /// A text as texts that are compiled apart. How functions are that lanes come to rarely is left to `AUTOBATCH_CC` where
+    /// it says what to optimise.
+    fn parts(&self, text: &str) -> Vec<Part> {
+        parts(text, !self.says("-O"))
+    }
+
     /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor is
     /// left to it where it says so.
     pub(super) fn flags(&self, options: &CompilerOptions) -> Vec<&'static str> {
-        let says = |start: &str| self.arguments.iter().any(|a| a.as_encoded_bytes().starts_with(start.as_bytes()));
+        let says = |start: &str| self.says(start);
         let mut flags = FLAGS.to_vec();
         if !says("-O") {
             flags.push("-O2");
@@ -550,7 +573,7 @@ impl Compiler {
         // No argument looks like what stands between the two lists.
         let arguments = self.arguments.iter().map(|a| a.as_encoded_bytes()).chain([&b"\0"[..]]);
         let flags = self.flags(options);
-        let flags = flags.iter().map(|flag| flag.as_bytes());
+        let flags = flags.iter().copied().chain([QUICKLY]).map(str::as_bytes);
         digest([text.as_bytes()].into_iter().chain(headers).chain(program).chain(arguments).chain(flags))
     }
 }
@@ -571,27 +594,54 @@ impl Drop for Running {
     }
 }
 
+/// A text that is compiled apart from the others.
+pub(super) struct Part {
+    pub(super) text: String,
+    /// Whether it has functions that lanes come to rarely.
+    pub(super) rarely: bool,
+}
+
+impl Part {
+    /// The bytes of a text of others that takes as long.
+    fn weight(&self) -> usize {
+        if self.rarely { (self.text.len() as f64 * RARELY_TAKES) as usize } else { self.text.len() }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// A text as texts that are compiled apart, about equally long: each begins as it does, with all that comes before its
 /// first function, and has some of the functions, which call nothing of one another. A function begins where a line begins
-/// with `void`.
-fn parts(text: &str) -> Vec<String> {
-    let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_PARTS);
-    let starts: Vec<usize> = text.match_indices("\nvoid ").map(|(at, _)| at + 1).collect();
+/// with `void`, or with [`RARELY`] before that; those are in texts of their own, if so asked.
+pub(super) fn parts(text: &str, apart: bool) -> Vec<Part> {
+    let begins = |at: usize| text[at..].strip_prefix(RARELY).unwrap_or(&text[at..]).starts_with("void ");
+    let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).filter(|at| begins(*at)).collect();
     let Some(first) = starts.first() else { return vec![] };
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    let mut functions: Vec<(usize, usize)> = starts.iter().copied().zip(ends).collect();
-    let count = most.min((text.len() - first) / LEAST_PART).min(functions.len());
-    if count < 2 {
-        return vec![];
+    let functions = starts.iter().copied().zip(ends).map(|(start, end)| &text[start..end]);
+    let bytes = |functions: &[&str]| functions.iter().map(|f| f.len()).sum::<usize>();
+    let (mut rarely, mut often): (Vec<&str>, Vec<&str>) = functions.partition(|f| apart && f.starts_with(RARELY));
+    if bytes(&rarely) < LEAST_RARELY {
+        often.append(&mut rarely);
     }
-    // The longest first, each to where there is least.
-    functions.sort_by_key(|(start, end)| std::cmp::Reverse(end - start));
-    let mut parts = vec![text[..*first].to_owned(); count];
-    for (start, end) in functions {
-        let shortest = parts.iter_mut().min_by_key(|part| part.len()).expect("there are some");
-        shortest.push_str(&text[start..end]);
+    let mut parts = vec![];
+    for (mut functions, least, rarely) in
+        [(often, LEAST_PART, false), (rarely, (LEAST_PART as f64 / RARELY_TAKES) as usize, true)]
+    {
+        let most = cores().min(MOST_PARTS).min(functions.len());
+        let count = (bytes(&functions) / least).clamp(usize::from(!functions.is_empty()), most);
+        let mut texts = vec![text[..*first].to_owned(); count];
+        // The longest first, each to where there is least.
+        functions.sort_by_key(|f| std::cmp::Reverse(f.len()));
+        for function in functions {
+            let shortest = texts.iter_mut().min_by_key(|text| text.len()).expect("there are some");
+            shortest.push_str(function);
+        }
+        parts.extend(texts.into_iter().map(|text| Part { text, rarely }));
     }
-    parts
+    if parts.len() < 2 { vec![] } else { parts }
 }
 
 /// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes

@@ -19,6 +19,7 @@ mod groups;
 mod library;
 mod loaded;
 mod lookout;
+mod rarely;
 mod straight;
 #[cfg(test)]
 #[cfg(feature = "codegen")]
@@ -48,6 +49,9 @@ pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, Na
 pub use lookout::Generated;
 pub(super) use lookout::{Arrived, Lookout, RunClock};
 
+/// Stands before a function whose block lanes come to rarely: what such functions share is how they are compiled.
+const RARELY: &str = "AB_RARELY ";
+
 /// What every text begins with.
 const PRELUDE: &str = include_str!("include/prelude.h");
 
@@ -70,7 +74,8 @@ impl Code {
     /// The code of the units of a stack program, of which this plan was made; it has one body.
     pub fn of_units(units: &unit::Program, plan: &Plan) -> Self {
         let mut code = Self::new();
-        code.body(&units.body, (&plan.body, &plan.globals));
+        let rarely = rarely::blocks((units.entry, &units.body), &plan.body.units);
+        code.body(&units.body, (&plan.body, &plan.globals), Groups { rarely });
         code
     }
 
@@ -92,7 +97,7 @@ impl Code {
         let (body, text) = ((&units.body, &storage), &mut code.text);
         code.straight = generator::straight(&straight::Straight, body, visited, "ab_straight", text);
         let there = code.straight.iter().flat_map(|straight| &straight.region.blocks).copied().collect();
-        code.body_without(&units.body, (&plan.body, &storage), there);
+        code.body_without(&units.body, (&plan.body, &storage), there, &Groups::default());
         code
     }
 
@@ -105,7 +110,7 @@ impl Code {
     pub fn of_calls(units: &unit::CallProgram, plan: &CallPlan) -> Self {
         let mut code = Self::new();
         for (func, planned) in units.funcs.values().zip(plan.funcs.values()) {
-            code.body(&func.body, (&planned.body, &plan.globals));
+            code.body(&func.body, (&planned.body, &plan.globals), Groups::default());
         }
         code
     }
@@ -123,8 +128,13 @@ impl Code {
         Self { text, bodies: Vec::new(), regions: Vec::new(), straight: None, form: Form::Groups }
     }
 
-    fn body<T: Ending, P>(&mut self, units: &unit::Body<T>, (planned, globals): (&plan::Body<P>, &plan::Globals)) {
-        self.body_without(units, (planned, &Storage::of(planned, globals)), HashSet::new());
+    fn body<T: Ending, P>(
+        &mut self,
+        units: &unit::Body<T>,
+        (planned, globals): (&plan::Body<P>, &plan::Globals),
+        frame: Groups,
+    ) {
+        self.body_without(units, (planned, &Storage::of(planned, globals)), HashSet::new(), &frame);
     }
 
     /// The functions of a body, but for blocks that are elsewhere.
@@ -133,16 +143,17 @@ impl Code {
         units: &unit::Body<T>,
         (planned, storage): (&plan::Body<P>, &Storage<'_>),
         elsewhere: HashSet<unit::BlockId>,
+        frame: &Groups,
     ) {
         let prefix = format!("ab_{}_", self.bodies.len());
         // Functions of tiles are quicker than that of a region, if all of a block is in functions.
         let in_tiles = if self.form == Form::Groups { in_tiles((units, storage), planned) } else { HashSet::new() };
         let is_left_out = |block| elsewhere.contains(&block) || in_tiles.contains(&block);
-        let regions = regions(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
+        let regions = regions(frame, (units, storage), is_left_out, &prefix, &mut self.text);
         let mut left_out = elsewhere;
         left_out.extend(regions.values().flatten().flat_map(|region| &region.blocks).copied());
         let is_left_out = |block| left_out.contains(&block);
-        let mut made = parts(&Groups, (units, storage), is_left_out, &prefix, &mut self.text);
+        let mut made = parts(frame, (units, storage), is_left_out, &prefix, &mut self.text);
         // Of one lane at a time the kernels, which take rows at once, are quicker.
         if self.form == Form::Groups {
             for (id, parts) in made.iter_mut().filter(|(id, _)| !left_out.contains(id)) {
@@ -193,7 +204,7 @@ fn in_tiles<T: Ending, P>(
     if some.is_empty() {
         return some;
     }
-    let made = parts(&Groups, (units, storage), |block| !some.contains(&block), "", &mut String::new());
+    let made = parts(&Groups::default(), (units, storage), |block| !some.contains(&block), "", &mut String::new());
     let is_whole = |block: &unit::BlockId| {
         let steps = &planned.blocks[BlockId::new(block.index())].steps;
         made[*block].iter().all(|part| match part {

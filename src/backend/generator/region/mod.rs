@@ -103,6 +103,8 @@ pub(in crate::backend) enum Pile {
 /// A function of a region, when its statements are written.
 pub(in crate::backend) struct RegionFunction<'a> {
     pub(in crate::backend) name: &'a str,
+    /// The block where it begins.
+    pub(in crate::backend) block: BlockId,
     pub(in crate::backend) signature: &'a RegionSignature,
     pub(in crate::backend) storage: &'a Storage<'a>,
     /// How many blocks it has.
@@ -247,7 +249,7 @@ fn region<'a, T: Ending>(
     }
     let declared = writer.declarations();
     let Writer { signature, sites, exits, scratch, body: text, .. } = writer;
-    let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
+    let function = RegionFunction { name, block: blocks[0], signature: &signature, storage, blocks: blocks.len() };
     frame.begin_region(&function, out);
     out.push_str(&declared);
     out.push_str(&text);

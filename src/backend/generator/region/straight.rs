@@ -251,7 +251,7 @@ fn written<T: Ending>(
     let counts = straight.visited.is_none_or(|visited| blocks.contains(&visited));
     let machine = straight.machine.map(|machine| machine.segment);
     let Writer { signature, sites, exits, scratch, functions: mut out, body: text, .. } = writer;
-    let function = RegionFunction { name, signature: &signature, storage, blocks: blocks.len() };
+    let function = RegionFunction { name, block: blocks[0], signature: &signature, storage, blocks: blocks.len() };
     frame.begin_region(&function, &mut out);
     out += &declared;
     out += &text;

@@ -5,12 +5,16 @@ mod exits;
 mod regions;
 mod stacks;
 
+use std::collections::HashSet;
+
+use crate::backend::cpu::codegen::RARELY;
 use crate::backend::generator::{
     Access, Frame, Function, Limits, LocalId, Op, Route, Stored, Writer, memory_type, prefix,
 };
 use crate::base::Id as _;
 use crate::plan::{ConstantId, Slot, SlotId};
 use crate::types::DType;
+use crate::unit::BlockId;
 use exits::Exits;
 
 /// The values of a function stay in the L1 cache for a group of lanes, and larger products are better off as one product
@@ -19,8 +23,19 @@ use exits::Exits;
 const LIMITS: Limits = Limits::new(256, 1 << 14, 12 << 10, 1 << 15);
 
 /// How generated C meets the machine on a CPU.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Groups;
+#[derive(Clone, Default, Debug)]
+pub(super) struct Groups {
+    /// The blocks that lanes come to rarely.
+    pub(super) rarely: HashSet<BlockId>,
+}
+
+impl Groups {
+    /// The first line of a function of a block.
+    fn head(&self, name: &str, block: BlockId) -> String {
+        let rarely = if self.rarely.contains(&block) { RARELY } else { "" };
+        format!("{rarely}void {name}(struct ab_call *c) {{")
+    }
+}
 
 /// Adds lines to a text.
 fn lines(out: &mut String, lines: impl IntoIterator<Item = String>) {
@@ -67,7 +82,7 @@ impl Frame for Groups {
     fn begin(&self, function: &Function<'_>, out: &mut String) {
         let signature = function.signature;
         let mut w = |text: String| lines(out, [text]);
-        w(format!("void {}(struct ab_call *c) {{", function.name));
+        w(self.head(function.name, function.block));
         w("    const int64_t width = c->width;".to_owned());
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(function.constant_type(*constant));

@@ -11,7 +11,7 @@ impl RegionFrame for Groups {
     fn begin_region(&self, function: &RegionFunction<'_>, out: &mut String) {
         let (signature, storage) = (function.signature, function.storage);
         let mut w = |text: String| lines(out, [text]);
-        w(format!("void {}(struct ab_call *c) {{", function.name));
+        w(self.head(function.name, function.block));
         w("    const int64_t width = c->width;".to_owned());
         for (i, constant) in signature.constants.iter().enumerate() {
             let ty = memory_type(storage.constant_type(*constant));

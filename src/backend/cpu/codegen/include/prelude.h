@@ -82,6 +82,8 @@ struct ab_call {
 };
 
 #define AB_RARE(x) __builtin_expect(!!(x), 0)
+// Stands before functions that lanes come to rarely.
+#define AB_RARELY
 
 // Adds what lanes have of a row of a tile to what they have at a place, in a function of a tile.
 #define AB_TILE_ADD(place, value)                                                                                         \

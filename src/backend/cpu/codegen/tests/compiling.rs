@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::compiler;
+use crate::backend::cpu::codegen::RARELY;
 use crate::backend::cpu::codegen::compiler::{
-    CodegenError, Compiler, CompilerOptions, Library, Target, create_private,
+    CodegenError, Compiler, CompilerOptions, Library, Part, Target, create_private, parts,
 };
 
 const OPTIONS: CompilerOptions = CompilerOptions { real_f32: false, target: Target::Native };
@@ -57,6 +58,47 @@ fn long_text(functions: i32) -> String {
     let function = |i: i32| format!("void f{i}(int *to) {{\n    // {}\n    *to = scaled({i});\n}}\n", "x".repeat(4096));
     let functions: String = (0..functions).map(function).collect();
     format!("#include \"vmath.h\"\nstatic int scaled(int x) {{ return 3 * x; }}\n{functions}")
+}
+
+/// The same, of which every other one is rarely run.
+fn text_of_both(functions: i32) -> String {
+    let marked = |line: &str| match line.strip_prefix("void f").and_then(|rest| rest.split('(').next()?.parse().ok()) {
+        Some(number) if number % 2 == 1 => format!("{RARELY}{line}\n"),
+        Some::<i32>(_) | None => format!("{line}\n"),
+    };
+    format!("#define AB_RARELY\n{}", long_text(functions).lines().map(marked).collect::<String>())
+}
+
+#[test]
+fn functions_that_are_rarely_run_are_compiled_apart() {
+    let numbers = |part: &Part| {
+        let names = part.text.split("void f").skip(1).map(|rest| rest.split('(').next().unwrap().parse().unwrap());
+        names.collect::<Vec<i32>>()
+    };
+    let made = parts(&text_of_both(50), true);
+    assert!(made.len() > 1, "{}", made.len());
+    for part in &made {
+        assert!(part.text.starts_with("#define AB_RARELY\n#include"), "{}", &part.text[..40]);
+        assert!(numbers(part).iter().all(|number| (number % 2 == 1) == part.rarely), "{:?}", numbers(part));
+    }
+    let mut all: Vec<i32> = made.iter().flat_map(numbers).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..50).collect::<Vec<_>>());
+    // Few of them are not worth the headers, and a user's own `-O` is for all.
+    assert!(parts(&text_of_both(10), true).is_empty());
+    assert!(parts(&text_of_both(50), false).iter().all(|part| !part.rarely));
+}
+
+#[test]
+fn both_kinds_of_functions_are_in_the_library() {
+    let Some(compiler) = compiler() else { return };
+    let library = compiler.load(&text_of_both(50), &OPTIONS).unwrap();
+    for i in 0..50 {
+        let mut found = -1;
+        // SAFETY: the function writes an int to where it is told.
+        unsafe { library.symbol::<unsafe extern "C" fn(&mut i32)>(&format!("f{i}")).unwrap()(&mut found) };
+        assert_eq!(found, 3 * i);
+    }
 }
 
 #[test]
