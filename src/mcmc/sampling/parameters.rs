@@ -7,7 +7,7 @@ use super::{DataSets, Draws, PARAMETERS, Sampling};
 use crate::mcmc::by_value;
 use crate::mcmc::protocol::{DRAW, Q};
 use crate::mcmc::streams::OF_DRAWS;
-use crate::program::{Bound, Codegen, Error, ErrorKind, Function, Inputs, Options, Prints, Speakers};
+use crate::program::{Bound, Codegen, Engine, Error, ErrorKind, Function, Inputs, Options, Prints, Speakers};
 use crate::run::TrapKind;
 use crate::types::{Array, DType, Type};
 
@@ -155,7 +155,8 @@ impl Sampling {
         // What is drawn is drawn, though the run was stopped.
         options.settings.stop = None;
         // Each draw is a lane that runs once: where code pays for so little it is made beside, and no compiler waited for.
-        if options.codegen == Codegen::Cc {
+        // The interpreter has no code that comes beside.
+        if options.codegen == Codegen::Cc && options.engine != Engine::Scalar {
             options.codegen = Codegen::Auto;
         }
         let number = |at: usize| {

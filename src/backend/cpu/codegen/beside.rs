@@ -10,8 +10,8 @@
 //! spares half or more. That is the rule where the threads of the run take all cores, and the compiler competes with
 //! them. Where a core is idle, a compilation in vain costs the run nothing, so the compiler starts after a quarter of
 //! the time. For the same reason looking on disk, which takes some ten milliseconds, waits for as long. How long the
-//! compiler takes is estimated by the length of the longest of the parts that it compiles beside one another, at the
-//! speed that was measured last and is kept on disk.
+//! compiler takes is estimated by the length of the longest of the parts that it compiles beside one another, or of all
+//! over the cores, at the speed that was measured last and is kept on disk.
 //!
 //! **The end.** What is compiled when a run ends goes on for the next one. When the program ends, so does the compiler
 //! with all that it has started, and what its runs have taken is kept on disk: the next process counts it in. So of a

@@ -55,8 +55,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// What is shorter is not compiled in parts, since each takes the headers anew: 40 to 100 ms, as much as 4 to 8 kB of
 /// functions.
 const LEAST_PART: usize = 32 << 10;
-/// What functions that lanes come to rarely take of the time that others take: with GCC 12 two fifths, half of it with the
-/// headers.
+/// What functions that lanes come to rarely take of the time that others take, with GCC 12.
 const RARELY_TAKES: f64 = 0.4;
 /// Such functions are compiled apart from so many bytes on, where they spare what the headers take.
 const LEAST_RARELY: usize = 24 << 10;
@@ -626,13 +625,13 @@ pub(super) fn parts(text: &str, apart: bool) -> Vec<Part> {
     if bytes(&rarely) < LEAST_RARELY {
         often.append(&mut rarely);
     }
+    let weights = [bytes(&often) as f64, bytes(&rarely) as f64 * RARELY_TAKES];
+    let each = weights.iter().sum::<f64>() / cores().min(MOST_PARTS) as f64;
     let mut parts = vec![];
-    for (mut functions, least, rarely) in
-        [(often, LEAST_PART, false), (rarely, (LEAST_PART as f64 / RARELY_TAKES) as usize, true)]
-    {
-        let most = cores().min(MOST_PARTS).min(functions.len());
-        let count = (bytes(&functions) / least).clamp(usize::from(!functions.is_empty()), most);
-        let mut texts = vec![text[..*first].to_owned(); count];
+    for (mut functions, weight, rarely) in [(often, weights[0], false), (rarely, weights[1], true)] {
+        // As many as there are cores, but for what is rounded.
+        let most = (weight / each).round().min(weight / LEAST_PART as f64) as usize;
+        let mut texts = vec![text[..*first].to_owned(); most.max(1).min(functions.len())];
         // The longest first, each to where there is least.
         functions.sort_by_key(|f| std::cmp::Reverse(f.len()));
         for function in functions {

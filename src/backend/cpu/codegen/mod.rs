@@ -74,8 +74,8 @@ impl Code {
     /// The code of the units of a stack program, of which this plan was made; it has one body.
     pub fn of_units(units: &unit::Program, plan: &Plan) -> Self {
         let mut code = Self::new();
-        let rarely = rarely::blocks((units.entry, &units.body), &plan.body.units);
-        code.body(&units.body, (&plan.body, &plan.globals), Groups { rarely });
+        let rarely = rarely::blocks((units.entry, &units.body), &plan.body);
+        code.body(&units.body, (&plan.body, &plan.globals), &Groups { rarely });
         code
     }
 
@@ -110,7 +110,7 @@ impl Code {
     pub fn of_calls(units: &unit::CallProgram, plan: &CallPlan) -> Self {
         let mut code = Self::new();
         for (func, planned) in units.funcs.values().zip(plan.funcs.values()) {
-            code.body(&func.body, (&planned.body, &plan.globals), Groups::default());
+            code.body(&func.body, (&planned.body, &plan.globals), &Groups::default());
         }
         code
     }
@@ -132,9 +132,9 @@ impl Code {
         &mut self,
         units: &unit::Body<T>,
         (planned, globals): (&plan::Body<P>, &plan::Globals),
-        frame: Groups,
+        frame: &Groups,
     ) {
-        self.body_without(units, (planned, &Storage::of(planned, globals)), HashSet::new(), &frame);
+        self.body_without(units, (planned, &Storage::of(planned, globals)), HashSet::new(), frame);
     }
 
     /// The functions of a body, but for blocks that are elsewhere.
