@@ -68,8 +68,8 @@ fn blocks_from<I: Id + Ord>(start: I, next: &IdVec<I, Vec<I>>) -> BTreeSet<I> {
     seen
 }
 
-/// How often each block may run for each time that its function does. A function that begins in a loop of another enters
-/// that loop there.
+/// How often each block may run for each time that its function does. A function that begins in a loop of another
+/// enters that loop there.
 fn turns_in_function<I: Id + Ord>(starts: &BTreeMap<I, usize>, next: &IdVec<I, Vec<I>>) -> IdVec<I, u64> {
     let before = reversed(next.len(), next.iter().map(|(id, next)| (id, next.iter().copied())));
     let mut turns = IdVec::filled(1_u64, next.len());
@@ -132,6 +132,7 @@ mod tests {
         // 1 and 2 call one another, 2 calls 3; 4 is of no function.
         assert_eq!(of(5, &[], &[(0, 1), (1, 2), (2, 1), (2, 3)]), [1, TRIPS, TRIPS, TRIPS, 0]);
     }
+
     #[test]
     fn a_block_of_two_functions_runs_as_often_as_both() {
         // 0 calls 1 and 3 once each; both go on at 2, which is in a loop with 1.

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
 use super::sampling::{AT_ONCE, DrawnParameters, Lesser, ModelSource, PARAMETERS};
-use super::sampling::{density_of_terms, dimension, each_draw, refuse_missing, rows_of};
+use super::sampling::{density_of_terms, dimension, each_draw, options_of_draws, refuse_missing, rows_of};
 use crate::mcmc::streams::OF_POINTS;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms, Varying};
 use crate::types::Array;
@@ -91,9 +91,7 @@ impl<'a> Posterior<'a> {
         };
         let function = self.model.function(PARAMETERS)?;
         let name = function.signature().ports[0].name.clone();
-        let mut options = options.clone();
-        // What is found is found, though the run was stopped.
-        options.settings.stop = None;
+        let options = options_of_draws(options);
         let first = options.first_lane;
         let number = |lane: usize| {
             let (chain, draw) = (first.wrapping_add((lane / draws.max(1)) as u64), (lane % draws.max(1)) as u64);

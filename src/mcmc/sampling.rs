@@ -69,7 +69,7 @@ use method::Method;
 pub use method::{DEFAULT_SAMPLER, TRANSITION, settings_of};
 pub use model::{DENSITY, DENSITY_AND_GRADIENT, DENSITY_WITHOUT_JACOBIAN, PARAMETERS, dimension};
 pub(in crate::mcmc) use model::{density, density_of_terms, refuse_missing};
-pub(in crate::mcmc) use parameters::{AT_ONCE, DrawnParameters, each_draw, rows_of};
+pub(in crate::mcmc) use parameters::{AT_ONCE, DrawnParameters, each_draw, options_of_draws, rows_of};
 pub use planned::{PlanFiles, PlannedJob};
 use records::{Recorder, number};
 pub use resumed::{ObserverOf, Resumed, ask_for_more, end, resume};

@@ -1,8 +1,8 @@
-//! Groups of steps that run tile by tile: some rows of their operands at a time, so that what is made and used inside the
-//! group needs memory for a tile only, which stays in the cache.
+//! Groups of steps that run tile by tile: some rows of their operands at a time, so that what is made and used inside
+//! the group needs memory for a tile only, which stays in the cache.
 //!
-//! Sums and products over rows are defined by blocks of [`TILE_BLOCK`] rows added in order, so tiles of whole blocks give
-//! the bits of the whole.
+//! Sums and products over rows are defined by blocks of [`TILE_BLOCK`] rows added in order, so tiles of whole blocks
+//! give the bits of the whole.
 
 use crate::base::Loc;
 use crate::plan::{Body, Compute, Source};
@@ -11,8 +11,8 @@ use crate::prim::Prim;
 /// Rows of the smallest tile: a tile is a multiple of it, the last one aside. The block of sums and products.
 pub const TILE_BLOCK: usize = crate::prim::BLOCK;
 
-/// Where threads share the rows of tiles, each has as many as make up so many tiles of one thread. A tile of one is read from the
-/// third cache in about 20 microseconds, and sharing each of its operations takes one or more.
+/// Where threads share the rows of tiles, each has as many as make up so many tiles of one thread. A tile of one is
+/// read from the third cache in about 20 microseconds, and sharing each of its operations takes one or more.
 const SHARED_TILES: usize = 4;
 
 /// Steps of a block that share a long row axis and run for some rows at a time.
@@ -100,8 +100,8 @@ impl TiledStep {
         )
     }
 
-    /// Whether this step can run together with the one before it: both are functions of the same rows, and nobody needs their
-    /// results after the tile, or one is a sum over all of them.
+    /// Whether this step can run together with the one before it: both are functions of the same rows, and nobody needs
+    /// their results after the tile, or one is a sum over all of them.
     pub fn twin_of(&self, before: &TiledStep) -> bool {
         let (a, b) = (&before.compute, &self.compute);
         let is_for_the_tile = |step: &TiledStep| match step.compute.prim {

@@ -208,10 +208,10 @@ impl Sampler {
         self
     }
 
-    /// Takes data of which each data set has its own, with an axis over the data sets before their own; what the model does
-    /// not take is left alone. The number of chains is then that of each data set: those of one stand one after the other,
-    /// chain i of data set k has the number k · chains + i, and the draws are those of a run with these data alone whose
-    /// first chain has that number.
+    /// Takes data of which each data set has its own, with an axis over the data sets before their own; what the model
+    /// does not take is left alone. The number of chains is then that of each data set: those of one stand one after
+    /// the other, chain i of data set k has the number k · chains + i, and the draws are those of a run with these data
+    /// alone whose first chain has that number.
     #[must_use]
     pub fn lane_data(mut self, values: NamedValues) -> Self {
         self.lane_values = Some(values);
@@ -274,7 +274,8 @@ impl Sampler {
         self
     }
 
-    /// Whether blocks run as code that the system's C compiler makes.
+    /// Whether blocks run as code that the system's C compiler makes. The constrained parameters of draws, which each
+    /// draw computes once, take [`Codegen::Cc`] as [`Codegen::Auto`]: no compiler is waited for.
     #[must_use]
     pub fn codegen(mut self, codegen: Codegen) -> Self {
         self.options.codegen = codegen;
@@ -311,32 +312,32 @@ impl Sampler {
         self
     }
 
-    /// The inverse metric to start with: dimension, or dimension × dimension of a dense one; with an axis over the chains
-    /// before its own, each chain has one.
+    /// The inverse metric to start with: dimension, or dimension × dimension of a dense one; with an axis over the
+    /// chains before its own, each chain has one.
     #[must_use]
     pub fn inv_metric(mut self, inv_metric: impl Into<Array>) -> Self {
         self.inv_metric = Some(inv_metric.into());
         self
     }
 
-    /// What the axes of a variable are called, of the model or of its data, one name for each: `school` of `theta`. Without it
-    /// they are called as the text of the model has it, `J` of `theta: real[J]`.
+    /// What the axes of a variable are called, of the model or of its data, one name for each: `school` of `theta`.
+    /// Without it they are called as the text of the model has it, `J` of `theta: real[J]`.
     #[must_use]
     pub fn dims(mut self, variable: impl Into<String>, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.dims.insert(variable.into(), names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// What stands along an axis, one for each place: elements are then called `theta[Deerfield]`, and a store has it as
-    /// coordinates.
+    /// What stands along an axis, one for each place: elements are then called `theta[Deerfield]`, and a store has it
+    /// as coordinates.
     #[must_use]
     pub fn coords(mut self, axis: impl Into<String>, along: Coordinate) -> Self {
         self.coords.insert(axis.into(), along);
         self
     }
 
-    /// Where chains start, by the values of parameters: of all chains, or as often as there are chains. What is left out
-    /// is drawn.
+    /// Where chains start, by the values of parameters: of all chains, or as often as there are chains. What is left
+    /// out is drawn.
     #[must_use]
     pub fn init(mut self, values: NamedValues) -> Self {
         self.inits.push(values);

@@ -2,8 +2,8 @@
 //!
 //! With fewer lanes than threads, and when the last lanes are under way, threads have nothing to do, while what a lane
 //! computes may be a product with all the data. An operation that takes long is cut into parts, which whoever is idle
-//! takes. Parts give the bits of the whole: elements of the result that do not depend on one another, or blocks of terms
-//! whose sums are added in their order afterwards.
+//! takes. Parts give the bits of the whole: elements of the result that do not depend on one another, or blocks of
+//! terms whose sums are added in their order afterwards.
 //!
 //! **Waiting.** Gradients follow one another within microseconds, and waking a thread that sleeps takes tens of them. So a
 //! helper looks for work for a millisecond before it sleeps ([`AWAKE`]); those who wake it then do so once a millisecond
@@ -42,13 +42,14 @@ fn least(costs: &Costs) -> f64 {
     WORTH * costs.share / costs.addition
 }
 
-/// How many threads are of use to each one with lanes, itself among them, where the heaviest unit costs so many additions.
+/// How many threads are of use to each one with lanes, itself among them, where the heaviest unit costs so many
+/// additions.
 pub(super) fn of_use(heaviest: u64, costs: &Costs) -> usize {
     ((heaviest as f64 / least(costs)) as usize).max(1)
 }
 
-/// Runs `work` on `workers` threads, this one among them; so many `threads` are there, and those that have no work, or no
-/// more, help the others. Where the system gives fewer, those that there are do all.
+/// Runs `work` on `workers` threads, this one among them; so many `threads` are there, and those that have no work, or
+/// no more, help the others. Where the system gives fewer, those that there are do all.
 pub(super) fn run(workers: usize, threads: usize, costs: &Costs, work: impl Fn() + Sync) {
     let crew = Arc::new(Crew::new(workers, threads - workers));
     let works = |number: usize| {
@@ -280,8 +281,8 @@ impl Drop for Done<'_> {
     }
 }
 
-/// How many threads there are for each one that has lanes, itself among them: all through a run what it was at its begin, so
-/// that whatever is laid out by it fits together.
+/// How many threads there are for each one that has lanes, itself among them: all through a run what it was at its
+/// begin, so that whatever is laid out by it fits together.
 pub(super) fn threads_each() -> usize {
     OFFERS.with_borrow(|offers| {
         offers.as_ref().map_or(1, |offers| offers.crew.threads.div_ceil(offers.crew.boards.len().max(1)))
@@ -306,8 +307,9 @@ fn share(parts: usize, operation: &Operation<'_>) {
     let offers = OFFERS.with_borrow(|offers| offers.as_ref().map(|offers| (Arc::clone(&offers.crew), offers.number)));
     let Some((crew, number)) = offers else { return (0..parts).for_each(operation) };
     let board = &crew.boards[number];
-    // SAFETY: only the lifetime changes. Who takes the reference off the board is counted under the lock, and `withdrawn`, which
-    // is dropped before this function returns or unwinds, takes it from there and waits until nobody is.
+    // SAFETY: only the lifetime changes. Who takes the reference off the board is counted under the lock, and
+    // `withdrawn`, which is dropped before this function returns or unwinds, takes it from there and waits until nobody
+    // is.
     let operation = unsafe { std::mem::transmute::<&Operation<'_>, &'static Operation<'static>>(operation) };
     let offered = Offered { operation, taken: (0..parts).map(|_| AtomicBool::new(false)).collect() };
     *board.panic.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -335,8 +337,8 @@ fn take<'a, T>(piece: &Piece<'a, T>) -> &'a mut [T] {
     piece.lock().unwrap_or_else(PoisonError::into_inner).take().expect("a part is made once")
 }
 
-/// Cuts a result into pieces of so many values and has whoever is idle make them: `make` gets the place of the first value of a
-/// piece, and the piece.
+/// Cuts a result into pieces of so many values and has whoever is idle make them: `make` gets the place of the first
+/// value of a piece, and the piece.
 pub(super) fn each_piece<T: Send>(out: &mut [T], values: usize, make: impl Fn(usize, &mut [T]) + Sync) {
     let pieces = cut(out, values);
     share(pieces.len(), &|number| make(number * values, take(&pieces[number])));

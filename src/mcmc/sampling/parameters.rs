@@ -24,8 +24,8 @@ pub(super) enum Phase {
     Sampling,
 }
 
-/// The random stream of `parameters` in a draw of a chain: none that a chain has, nor another draw, whatever the number of
-/// draws, of chains, or of what runs together. (2^31 chains and 2^32 draws of each are told apart.)
+/// The random stream of `parameters` in a draw of a chain: none that a chain has, nor another draw, whatever the number
+/// of draws, of chains, or of what runs together. (2^31 chains and 2^32 draws of each are told apart.)
 fn stream(chain: u64, draw: u64) -> u64 {
     OF_DRAWS | (chain & 0x7fff_ffff) << 32 | (draw & 0xffff_ffff)
 }
@@ -90,8 +90,8 @@ impl Sampling {
         Ok(())
     }
 
-    /// The constrained parameters of chains in the places of their states, all in one run; gives those of these chains, so
-    /// many of each.
+    /// The constrained parameters of chains in the places of their states, all in one run; gives those of these chains,
+    /// so many of each.
     fn constrain_parts(
         &self,
         mut parts: Vec<(usize, &mut IndexMap<String, Array>)>,
@@ -140,8 +140,8 @@ impl Sampling {
         Ok((arrays.collect(), failed))
     }
 
-    /// The constrained parameters of states, chain × draw × coordinate, and the draws that lack some. `of` gives the numbers of
-    /// the chain and of the draw of a state, by its place.
+    /// The constrained parameters of states, chain × draw × coordinate, and the draws that lack some. `of` gives the
+    /// numbers of the chain and of the draw of a state, by its place.
     pub(super) fn parameters(
         &self,
         q: &Array,
@@ -151,14 +151,7 @@ impl Sampling {
     ) -> Result<DrawnParameters, Error> {
         let function = self.model.function(PARAMETERS)?;
         let dimension = q.shape[2];
-        let mut options = options.clone();
-        // What is drawn is drawn, though the run was stopped.
-        options.settings.stop = None;
-        // Each draw is a lane that runs once: where code pays for so little it is made beside, and no compiler waited for.
-        // The interpreter has no code that comes beside.
-        if options.codegen == Codegen::Cc && options.engine != Engine::Scalar {
-            options.codegen = Codegen::Auto;
-        }
+        let options = options_of_draws(options);
         let number = |at: usize| {
             let (chain, draw) = of(at);
             let chain = options.first_lane.wrapping_add(chain as u64);
@@ -191,6 +184,19 @@ impl Sampling {
     }
 }
 
+/// The options for what is computed of draws.
+pub(in crate::mcmc) fn options_of_draws(options: &Options) -> Options {
+    let mut options = options.clone();
+    // What is drawn is drawn, though the run was stopped.
+    options.settings.stop = None;
+    // Each draw is a lane that runs once: where code pays for so little it is made beside, and no compiler waited for.
+    // The interpreter has no code that comes beside.
+    if options.codegen == Codegen::Cc && options.engine != Engine::Scalar {
+        options.codegen = Codegen::Auto;
+    }
+    options
+}
+
 /// Some rows of a state, chain × draw × coordinate.
 pub(in crate::mcmc) fn rows_of(q: &Array, dimension: usize, positions: &[usize]) -> Array {
     let values = q.as_real().expect("a state is real");
@@ -201,13 +207,13 @@ pub(in crate::mcmc) fn rows_of(q: &Array, dimension: usize, positions: &[usize])
 /// Parameters of draws, chain × draw × event shape, and the draws that lack some.
 pub(in crate::mcmc) type DrawnParameters = (IndexMap<String, Array>, Option<FailedDraws>);
 
-/// A function of draws, bound to those of these positions, chain · draws + draw: that of stage 0 gives all that there is, and
-/// the later ones, as far as there are such, less and less.
+/// A function of draws, bound to those of these positions, chain · draws + draw: that of stage 0 gives all that there
+/// is, and the later ones, as far as there are such, less and less.
 pub(in crate::mcmc) type Bind<'a> = &'a dyn Fn(usize, &[usize]) -> Result<Option<Bound>, Error>;
 
-/// What a function gives for every draw, so many in one run, chain × draw × event shape, and the draws for which it traps,
-/// which keep what a function of a later stage gives. `number` is the random stream of a draw; `names` are those of fields that are called
-/// otherwise, and `who` says how a draw is called.
+/// What a function gives for every draw, so many in one run, chain × draw × event shape, and the draws for which it
+/// traps, which keep what a function of a later stage gives. `number` is the random stream of a draw; `names` are those
+/// of fields that are called otherwise, and `who` says how a draw is called.
 pub(in crate::mcmc) fn each_draw(
     bind: (Bind<'_>, usize),
     (chains, draws): (usize, usize),

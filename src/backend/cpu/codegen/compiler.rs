@@ -189,15 +189,16 @@ impl Target {
 /// For the processor at hand.
 const NATIVE: &str = if cfg!(target_arch = "x86_64") { "-march=native" } else { "-mcpu=native" };
 
-/// For no processor in particular: GCC 12 holds general registers in those of vectors where it tunes code for AMD's, and
-/// loops of ints and indices take up to 1.4 times as long.
+/// For no processor in particular: GCC 12 holds general registers in those of vectors where it tunes code for AMD's,
+/// and loops of ints and indices take up to 1.4 times as long.
 const TUNE: &str = "-mtune=generic";
 
 /// In straight code vectors are those of loops over elements. With -O2 GCC makes some of those loops alone whose turns
 /// fill whole vectors, however narrow these are then; Clang has no such model, and makes them.
 const VECTORS: &str = "-fvect-cost-model=dynamic";
 
-/// Of functions that lanes come to rarely. GCC 12 takes two fifths of the time, and what it makes takes 1.2 times as long.
+/// Of functions that lanes come to rarely. GCC 12 takes two fifths of the time, and what it makes takes 1.2 times as
+/// long.
 const QUICKLY: &str = "-Og";
 
 /// How a text is compiled.
@@ -228,8 +229,8 @@ const SECONDS_PER_BYTE: f64 = 6e-6;
 const SECONDS_AT_LEAST: f64 = 0.15;
 
 impl Compiler {
-    /// The command in `AUTOBATCH_CC`, which may have arguments, or else the first of `cc`, `gcc` and `clang` that runs. Compiled
-    /// code is kept in `AUTOBATCH_CACHE`, or else in `autobatch` in the user's folder for caches.
+    /// The command in `AUTOBATCH_CC`, which may have arguments, or else the first of `cc`, `gcc` and `clang` that runs.
+    /// Compiled code is kept in `AUTOBATCH_CACHE`, or else in `autobatch` in the user's folder for caches.
     pub fn find() -> Result<Self, CodegenError> {
         Self::find_until(None)
     }
@@ -278,7 +279,8 @@ impl Compiler {
         Ok(Self { program, arguments, version, cache: None, stop: None })
     }
 
-    /// The same compiler, whose results are kept in this folder, or nowhere. The folder need not exist, nor be writable.
+    /// The same compiler, whose results are kept in this folder, or nowhere. The folder need not exist, nor be
+    /// writable.
     pub fn with_cache(self, folder: Option<PathBuf>) -> Self {
         Self { cache: folder, ..self }
     }
@@ -296,8 +298,8 @@ impl Compiler {
         }
     }
 
-    /// Compiles a text, which may include `lanes.h` and `vmath.h`, and loads it; or loads what an earlier run has left in the
-    /// cache for the same text, headers, options, compiler and processor.
+    /// Compiles a text, which may include `lanes.h` and `vmath.h`, and loads it; or loads what an earlier run has left
+    /// in the cache for the same text, headers, options, compiler and processor.
     pub fn load(&self, text: &str, options: &CompilerOptions) -> Result<Library, CodegenError> {
         Ok(self.load_with(text, options, |_| Ok(()))?.0)
     }
@@ -354,7 +356,8 @@ impl Compiler {
         Duration::from_secs_f64(SECONDS_AT_LEAST + self.rate(cache.as_ref()) * self.measured(text) as f64)
     }
 
-    /// The bytes that a text takes a compiler's time for: of the longest of its parts, or of what each core has of all of them.
+    /// The bytes that a text takes a compiler's time for: those of the longest of its parts, or what each core has of
+    /// all.
     pub(super) fn measured(&self, text: &str) -> usize {
         let parts = self.parts(text);
         let longest = parts.iter().map(Part::weight).max().unwrap_or(text.len());
@@ -491,14 +494,13 @@ impl Compiler {
         self.arguments.iter().any(|a| a.as_encoded_bytes().starts_with(start.as_bytes()))
     }
 
-    /// A text as texts that are compiled apart. How functions are that lanes come to rarely is left to `AUTOBATCH_CC` where
-    /// it says what to optimise.
-    fn parts(&self, text: &str) -> Vec<Part> {
-        parts(text, !self.says("-O"))
+    /// A text as texts that are compiled apart. What `AUTOBATCH_CC` says to optimise is for all functions.
+    pub(super) fn parts(&self, text: &str) -> Vec<Part> {
+        parts(text, if self.says("-O") { Rarely::AsAll } else { Rarely::Apart })
     }
 
-    /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor is
-    /// left to it where it says so.
+    /// The flags of a compilation, which stand behind those of `AUTOBATCH_CC`. What to optimise and for which processor
+    /// is left to it where it says so.
     pub(super) fn flags(&self, options: &CompilerOptions) -> Vec<&'static str> {
         let says = |start: &str| self.says(start);
         let mut flags = FLAGS.to_vec();
@@ -593,6 +595,13 @@ impl Drop for Running {
     }
 }
 
+/// Where functions are that lanes come to rarely.
+#[derive(Clone, Copy, PartialEq)]
+enum Rarely {
+    Apart,
+    AsAll,
+}
+
 /// A text that is compiled apart from the others.
 pub(super) struct Part {
     pub(super) text: String,
@@ -612,16 +621,17 @@ fn cores() -> usize {
 }
 
 /// A text as texts that are compiled apart, about equally long: each begins as it does, with all that comes before its
-/// first function, and has some of the functions, which call nothing of one another. A function begins where a line begins
-/// with `void`, or with [`RARELY`] before that; those are in texts of their own, if so asked.
-pub(super) fn parts(text: &str, apart: bool) -> Vec<Part> {
+/// first function, and has some of the functions, which call nothing of one another. A function begins where a line
+/// begins with `void`, or with [`RARELY`] before that: those are in texts of their own.
+fn parts(text: &str, rarely: Rarely) -> Vec<Part> {
     let begins = |at: usize| text[at..].strip_prefix(RARELY).unwrap_or(&text[at..]).starts_with("void ");
     let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).filter(|at| begins(*at)).collect();
     let Some(first) = starts.first() else { return vec![] };
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
     let functions = starts.iter().copied().zip(ends).map(|(start, end)| &text[start..end]);
     let bytes = |functions: &[&str]| functions.iter().map(|f| f.len()).sum::<usize>();
-    let (mut rarely, mut often): (Vec<&str>, Vec<&str>) = functions.partition(|f| apart && f.starts_with(RARELY));
+    let (mut rarely, mut often): (Vec<&str>, Vec<&str>) =
+        functions.partition(|f| rarely == Rarely::Apart && f.starts_with(RARELY));
     if bytes(&rarely) < LEAST_RARELY {
         often.append(&mut rarely);
     }
@@ -643,8 +653,8 @@ pub(super) fn parts(text: &str, apart: bool) -> Vec<Part> {
     if parts.len() < 2 { vec![] } else { parts }
 }
 
-/// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where quotes
-/// and backslashes hold words together as in a shell.
+/// A command as words: the name of a program as it stands, if there is such a file; else separated by spaces, where
+/// quotes and backslashes hold words together as in a shell.
 fn words(command: &OsStr) -> Result<Vec<OsString>, String> {
     if Path::new(command).is_file() {
         return Ok(vec![command.to_owned()]);
@@ -658,8 +668,8 @@ fn is_set(stop: Option<&AtomicBool>) -> bool {
     stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
 }
 
-/// What a command writes to its standard output, which is waited for no longer than this, and not when `stop` is set; or
-/// why it does not serve.
+/// What a command writes to its standard output, which is waited for no longer than this, and not when `stop` is set;
+/// or why it does not serve.
 fn version(command: &mut Command, limit: Duration, stop: Option<&AtomicBool>) -> Result<String, String> {
     let start = Instant::now();
     let failed = |error: io::Error| error.to_string();
@@ -714,8 +724,8 @@ fn first_errors(said: &str) -> String {
 pub(super) struct Workspace(PathBuf);
 
 impl Workspace {
-    /// Does something in a new folder that only this user can look into, in the first of these places where that succeeds: a
-    /// disk may be full, or may run no code. What goes wrong in another way is not tried again.
+    /// Does something in a new folder that only this user can look into, in the first of these places where that
+    /// succeeds: a disk may be full, or may run no code. What goes wrong in another way is not tried again.
     pub(super) fn in_one_of<T>(
         places: &[&Path],
         act: impl Fn(&Self) -> Result<T, CodegenError>,

@@ -49,7 +49,7 @@ pub use loaded::{Native, NativeBody, NativePart, NativeRegion, NativeSegment, Na
 pub use lookout::Generated;
 pub(super) use lookout::{Arrived, Lookout, RunClock};
 
-/// Stands before a function whose block lanes come to rarely: what such functions share is how they are compiled.
+/// Stands before a function whose block lanes come to rarely, for the compiler to tell.
 const RARELY: &str = "AB_RARELY ";
 
 /// What every text begins with.

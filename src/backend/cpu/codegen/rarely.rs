@@ -12,11 +12,12 @@ use crate::unit::{BlockId, Body};
 /// What all of them together may take of the time of a run, as it is estimated: such code takes 1.2 times as long.
 const SHARE: f64 = 0.005;
 
-/// What a visit of a block takes beside the steps, in additions: the mask, the lanes that are sent on, the return address.
+/// What a visit of a block takes beside the steps, in additions: the mask, the lanes that are sent on, the return
+/// address.
 const VISIT: u64 = 16;
 
-/// The blocks of the units that take little time all together, by how often loops, calls and recursion run them and what
-/// they weigh.
+/// The blocks of the units that take little time all together, by how often loops, calls and recursion run them and
+/// what they weigh.
 pub(super) fn blocks<T: Ending, P>((entry, body): (BlockId, &Body<T>), planned: &plan::Body<P>) -> HashSet<BlockId> {
     let visits = visits(entry, body);
     let time = |unit: &plan::Unit| {

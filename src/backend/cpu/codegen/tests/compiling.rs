@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::compiler;
 use crate::backend::cpu::codegen::RARELY;
 use crate::backend::cpu::codegen::compiler::{
-    CodegenError, Compiler, CompilerOptions, Library, Part, Target, create_private, parts,
+    CodegenError, Compiler, CompilerOptions, Library, Part, Target, create_private,
 };
 
 const OPTIONS: CompilerOptions = CompilerOptions { real_f32: false, target: Target::Native };
@@ -75,7 +75,8 @@ fn functions_that_are_rarely_run_are_compiled_apart() {
         let names = part.text.split("void f").skip(1).map(|rest| rest.split('(').next().unwrap().parse().unwrap());
         names.collect::<Vec<i32>>()
     };
-    let made = parts(&text_of_both(50), true);
+    let Some(compiler) = compiler() else { return };
+    let made = compiler.parts(&text_of_both(50));
     assert!(made.len() > 1, "{}", made.len());
     for part in &made {
         assert!(part.text.starts_with("#define AB_RARELY\n#include"), "{}", &part.text[..40]);
@@ -85,8 +86,9 @@ fn functions_that_are_rarely_run_are_compiled_apart() {
     all.sort_unstable();
     assert_eq!(all, (0..50).collect::<Vec<_>>());
     // Few of them are not worth the headers, and a user's own `-O` is for all.
-    assert!(parts(&text_of_both(10), true).is_empty());
-    assert!(parts(&text_of_both(50), false).iter().all(|part| !part.rarely));
+    assert!(compiler.parts(&text_of_both(10)).is_empty());
+    let own = Compiler::new("cc -O1".as_ref());
+    assert!(own.is_ok_and(|own| own.parts(&text_of_both(50)).iter().all(|part| !part.rarely)));
 }
 
 #[test]

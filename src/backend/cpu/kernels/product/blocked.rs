@@ -1,9 +1,9 @@
 //! Products in blocks that fit the caches, tile by tile.
 //!
-//! The columns of the right matrix, most often the lanes, are the vector axis. What a column of tiles reads of it is packed
-//! before, so that it stands in a row and stays in the first cache; so many rows of the left matrix as stay in the second
-//! cache meet all packed columns before the next ones do. With one row, and with one column or a few for which there is
-//! code, the vectors go along the other axis, and nothing is packed.
+//! The columns of the right matrix, most often the lanes, are the vector axis. What a column of tiles reads of it is
+//! packed before, so that it stands in a row and stays in the first cache; so many rows of the left matrix as stay in
+//! the second cache meet all packed columns before the next ones do. With one row, and with one column or a few for
+//! which there is code, the vectors go along the other axis, and nothing is packed.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -27,8 +27,8 @@ thread_local! {
     static PACKED: RefCell<(Vec<f64>, Vec<f32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
-/// Whether matrices stand in memory as the tiles read them: either rows or columns of the left one in a row, columns of the
-/// right one in a row.
+/// Whether matrices stand in memory as the tiles read them: either rows or columns of the left one in a row, columns of
+/// the right one in a row.
 pub(super) fn takes<R>(a: &Matrix<'_, R>, b: &Matrix<'_, R>) -> bool {
     a.strides.contains(&1) && b.strides[1] == 1
 }
@@ -55,8 +55,8 @@ pub(super) fn product<R: Real>(kernels: &Kernels<R>, a: Matrix<'_, R>, b: Matrix
         out: out.as_mut_ptr(),
         out_stride: m,
     };
-    // SAFETY: `[n, k] @ [k, m]` lies within `a`, `b` and `out`, by the assertions; turned around, it is `[1, k] @ [k, n]`, and
-    // the one column of the result, whose rows are 1 apart, is one row.
+    // SAFETY: `[n, k] @ [k, m]` lies within `a`, `b` and `out`, by the assertions; turned around, it is
+    // `[1, k] @ [k, n]`, and the one column of the result, whose rows are 1 apart, is one row.
     unsafe {
         match (n, m) {
             (_, 1) if a.strides[0] == 1 && n > 1 => {
@@ -163,8 +163,8 @@ unsafe fn few_columns<R: Real>(tiles: Few<R>, n: usize, m: usize, p: &Place<R>) 
         let mut row = 0;
         for (rows, run) in tiles.iter().rev() {
             while row + rows <= n {
-                // SAFETY: all rows are below `n`. A tile computes the transpose of a part of the result, which has the columns of
-                // the right matrix as rows, into `sums`, which have room for it.
+                // SAFETY: all rows are below `n`. A tile computes the transpose of a part of the result, which has the
+                // columns of the right matrix as rows, into `sums`, which have room for it.
                 unsafe {
                     let part = block.at(row, 0);
                     run(&Place {
@@ -300,8 +300,8 @@ unsafe fn pack_some<R: Real>(p: &Place<R>, columns: usize, width: usize, to: &mu
     }
 }
 
-/// The shape of the next panel, with so many columns left: the widest, or the least that has them all, or one vector and
-/// something after it where that is quicker than two vectors.
+/// The shape of the next panel, with so many columns left: the widest, or the least that has them all, or one vector
+/// and something after it where that is quicker than two vectors.
 fn shape_for<R: 'static>(kernels: &Kernels<R>, columns: usize) -> &Shape<R> {
     let [.., one, two] = kernels.shapes else { unreachable!("there are tiles of one and of two vectors") };
     match columns {
@@ -317,8 +317,8 @@ fn shape_for<R: 'static>(kernels: &Kernels<R>, columns: usize) -> &Shape<R> {
 unsafe fn run_panel<R: Real>(panel: &Panel<'_, R>, rows: Range<usize>, p: &Place<R>, packed: &[R]) {
     let shape = panel.shape;
     let right = packed[panel.start..][..p.terms * shape.columns].as_ptr();
-    // SAFETY: the right matrix of the tiles is the panel, which has all columns of its shape; where the result does not have them
-    // all, it is copied from a tile that has.
+    // SAFETY: the right matrix of the tiles is the panel, which has all columns of its shape; where the result does not
+    // have them all, it is copied from a tile that has.
     unsafe {
         let place = Place { right, right_stride: shape.columns, ..p.at(0, panel.column) };
         if panel.columns == shape.columns {

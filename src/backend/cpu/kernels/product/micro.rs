@@ -185,13 +185,13 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const U: usize, const 
     let strides @ [_, along] = if DOWN { [1, p.left_strides[1]] } else { [p.left_strides[0], 1] };
     let next = p.right_stride;
     let (mut left, mut right) = (p.left, p.right);
-    // What the next tile reads of the left matrix, where its rows follow one another without a gap: so many bytes with the terms
-    // that are loaded at one time.
+    // What the next tile reads of the left matrix, where its rows follow one another without a gap: so many bytes with
+    // the terms that are loaded at one time.
     let mut after = p.left.wrapping_add(M * strides[0]).cast::<i8>();
     let ahead = if DOWN || strides[0] != p.terms { 0 } else { U * M * size_of::<V::Real>() };
     let lines = ahead.div_ceil(64);
-    // SAFETY: the caller answers for the processor and for `terms` terms of `M` rows and `N` vectors of columns; that is how far
-    // the pointers go.
+    // SAFETY: the caller answers for the processor and for `terms` terms of `M` rows and `N` vectors of columns; that
+    // is how far the pointers go.
     unsafe {
         let mut sums = [[V::splat(V::ZERO); N]; M];
         for _ in 0..p.terms / U {
@@ -278,8 +278,8 @@ macro_rules! shape {
     };
 }
 
-/// Tiles of few rows: for each number of rows those of one vector, from a single real to the widest, and then of several of the
-/// widest.
+/// Tiles of few rows: for each number of rows those of one vector, from a single real to the widest, and then of
+/// several of the widest.
 macro_rules! few {
     ($level:ident $vectors:tt: $($m:literal: $($n:literal)*;)+) => {
         &[$(few!(@rows $level $vectors $m [$($n)*])),+]
@@ -294,8 +294,8 @@ macro_rules! few {
     }};
 }
 
-// With AVX-512 there are 32 registers: 24 sums. With AVX2 there are 16: 12 sums. Fewer columns than a vector take smaller ones, of
-// which a core runs twice as many.
+// With AVX-512 there are 32 registers: 24 sums. With AVX2 there are 16: 12 sums. Fewer columns than a vector take
+// smaller ones, of which a core runs twice as many.
 static AVX512_F64: Kernels<f64> = Kernels {
     shapes: &[
         shape!(avx512: 1 = f64 * 1, 4: 8 4 2 1),
@@ -379,8 +379,8 @@ static AVX2_F32: Kernels<f32> = Kernels {
     dots: &[dots_f32::<1>, dots_f32::<2>, dots_f32::<3>, dots_f32::<4>],
 };
 
-/// [`DOT_ROWS`] rows whose terms stand in a row, and `M` columns: the rows are the vector axis, so two terms of four rows are
-/// turned into two vectors of a term. The rows after these are fetched meanwhile, if they come next in memory.
+/// [`DOT_ROWS`] rows whose terms stand in a row, and `M` columns: the rows are the vector axis, so two terms of four
+/// rows are turned into two vectors of a term. The rows after these are fetched meanwhile, if they come next in memory.
 ///
 /// # Safety
 /// See [`Run`].
