@@ -200,6 +200,7 @@ impl<R: Real> Stepper<'_, R> {
             map2: None,
             twins: None,
             sum_and_map: None,
+            random: None,
             kernel: None,
             tell: None,
         }

@@ -12,7 +12,7 @@ use crate::backend::cpu::buffer::{Buffer, Values};
 use crate::backend::cpu::codegen::abi::{CodeCall, CodeTrap};
 use crate::backend::cpu::codegen::{KernelOperand, KernelSource, NativeStraight, RegionExit};
 use crate::backend::cpu::frame::{Frame, opened, opened_more};
-use crate::backend::cpu::kernels::{self, Active, KernelArg, KernelCall, Streams};
+use crate::backend::cpu::kernels::{self, Active, Drawn, KernelArg, KernelCall, Streams};
 use crate::backend::cpu::run_unit::NoRoom;
 use crate::backend::cpu::segments::told;
 use crate::backend::cpu::steps::{Environment, Stepper};
@@ -21,6 +21,7 @@ use crate::base::{Id as _, Loc};
 use crate::exec::LaneStack;
 use crate::parts::render;
 use crate::plan::BlockId;
+use crate::prim::Draw;
 use crate::run::{Execution, Settings, TrapKind};
 use crate::types::{Array, DType, Precision, Type};
 use crate::vmath::{BinaryFn, Real, UnaryFn};
@@ -106,6 +107,7 @@ impl<'a, R: Real> Stepper<'a, R> {
             map2: Some(map2::<R>),
             twins: Some(twins::<R>),
             sum_and_map: Some(sum_and_map::<R>),
+            random: Some(random::<R>),
             kernel: Some(kernel::<R>),
             tell: Some(tell::<R>),
             ..common
@@ -221,6 +223,14 @@ unsafe extern "C" fn sum_and_map<R: Real>(x: *const c_void, sum: *mut c_void, in
         (slice::from_raw_parts(x.cast::<R>(), n as usize), slice::from_raw_parts_mut(sum.cast::<R>(), 1), inv_logit)
     };
     kernels::sums_of_log1p_exp_and_inv_logit(x, inv_logit, sum, false);
+}
+
+/// `n` draws of a lane, from this one on.
+unsafe extern "C" fn random<R: Real>(draw: i64, seed: u64, lane: u64, first: i64, out: *mut c_void, n: i64) {
+    // SAFETY: as in `map1`.
+    let out = unsafe { slice::from_raw_parts_mut(out.cast::<R>(), n as usize) };
+    let drawn = if draw == Draw::RandomNormal as i64 { Drawn::Normal } else { Drawn::Uniform };
+    kernels::draws_of_lane(drawn, seed, lane, first as u64, out);
 }
 
 /// Runs the kernel of an operation of the segment, for one lane.

@@ -8,6 +8,7 @@ use crate::backend::generator::{
 };
 use crate::base::{Id as _, IdVec};
 use crate::plan::{ConstantId, Slot, SlotId};
+use crate::prim::Draw;
 use crate::types::{DType, Precision};
 use crate::unit::BlockId;
 
@@ -298,6 +299,10 @@ impl StraightFrame for Threads {
 
     fn sum_and_map(&self, _: &str, _: &str, _: &str, _: usize) -> String {
         unreachable!("functions of elements are text")
+    }
+
+    fn random(&self, _: Draw, _: &str, _: usize) -> String {
+        unreachable!("draws are text")
     }
 
     fn kernel(&self, _: usize, _: &[String], _: &str) -> String {

@@ -1,7 +1,9 @@
 //! The C functions of `lanes.h` and `vmath.h` that compute primitives.
 
 use crate::backend::generator::ssa::{Fold, Kind};
-use crate::prim::{Arithmetic, Class, Conversion, IntArithmetic, Prim, Selection, Traps, computed_elementwise};
+use crate::prim::{
+    Arithmetic, Class, Conversion, IntArithmetic, Prim, RealArithmetic, Selection, Traps, computed_elementwise,
+};
 use crate::run::TrapKind;
 use crate::types::DType;
 use crate::vmath::{BinaryFn, Computed, UnaryFn};
@@ -99,6 +101,21 @@ pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Call {
         | Class::Triangular(_)
         | Class::Reduction(_)
         | Class::Draw(_) => unreachable!("`{prim}` is no function of elements"),
+    }
+}
+
+/// The same function of one lane without a branch, for loops that a compiler may make vectors of; of what has branches in
+/// reals, and of selections: minima of ints are none for a compiler.
+pub(super) fn flat(prim: Prim, dtypes: &[DType]) -> Option<String> {
+    let branches = match prim.class() {
+        Class::Selection(_) => true,
+        Class::Arithmetic(Arithmetic::Min | Arithmetic::Max) => dtypes[0] == DType::Real,
+        Class::RealArithmetic(op) => matches!(op, RealArithmetic::ChainMul | RealArithmetic::ChainDiv),
+        _ => false,
+    };
+    match of(prim, dtypes) {
+        Call::Total(name) if branches => Some(format!("{name}_flat")),
+        _ => None,
     }
 }
 

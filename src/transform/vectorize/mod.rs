@@ -52,7 +52,7 @@ use super::cfg::merge_blocks::merge;
 use super::cfg::simplify::simplify_fully;
 use super::derivative;
 use super::derivative::prepare::{Inlining, name_all, one_exit, prepare};
-use crate::base::{IdVec, LazyOp, Loc};
+use crate::base::{IdSet, IdVec, LazyOp, Loc};
 use crate::cfg::{
     Block, BlockId, Func, FuncId, Inst, InstKind, Message, Operand, Program, SideEffect, Terminator, build,
 };
@@ -208,7 +208,7 @@ fn over_index(
     let tiling = Tiling::of(func, index);
     let numbers = tiling.numbers(func, func.params[index], start..end);
     let tapes = tiling::tapes(func);
-    check(func, &tiling, &numbers)?;
+    check(program, func, &tiling, &numbers)?;
     let n = usize::try_from(end - start).expect("there is an index");
     let mut emitter = Emitter::new(program, func, &tiling, numbers, n);
     emitter.take_tapes(&tapes);
@@ -243,7 +243,7 @@ fn over_index(
 }
 
 /// Whether there is a rule for all that happens, as far as that does not hang on shapes.
-fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), Obstacle> {
+fn check(program: &Program, func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), Obstacle> {
     let mut draws = 0;
     for block in func.blocks.values() {
         for inst in &block.insts {
@@ -282,6 +282,13 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
             Terminator::Call { args, loc, .. } if args.iter().any(|a| tiling.is_tiled(*a)) => {
                 return Err(Obstacle::new("an element calls a function that is recursive, or very large", loc));
             }
+            // One call would be made for all elements.
+            Terminator::Call { func: callee, loc, .. } if draws_somewhere(program, *callee) => {
+                return Err(Obstacle::new(
+                    "an element calls a function that is recursive, or very large, and draws",
+                    loc,
+                ));
+            }
             Terminator::TailCall { loc, .. } => {
                 return Err(Obstacle::new("an element calls a function that is recursive, or very large", loc));
             }
@@ -292,6 +299,25 @@ fn check(func: &Func, tiling: &Tiling, numbers: &tiling::Numbers) -> Result<(), 
         return Err(Obstacle::new("its random draws are numbered element by element", &func.loc));
     }
     Ok(())
+}
+
+/// Whether a function draws, or one that it calls.
+fn draws_somewhere(program: &Program, func: FuncId) -> bool {
+    let mut called = IdSet::new(program.funcs.len());
+    let mut work = vec![func];
+    while let Some(func) = work.pop() {
+        if !called.insert(func) {
+            continue;
+        }
+        for block in program.funcs[func].blocks.values() {
+            let draws = |inst: &Inst| matches!(&inst.kind, InstKind::Prim { prim, .. } if prim.is_draw());
+            if block.insts.iter().any(draws) {
+                return true;
+            }
+            work.extend(block.term.callee());
+        }
+    }
+    false
 }
 
 /// Why a branch that differs between elements stayed: where, and the operator whose right operand it was that could not

@@ -190,6 +190,19 @@ pub fn fitted(n: int) -> real {
     f(b) + sum(x @ b)
 }
 
+/// Arrays of draws of both kinds, longer than what is made at once, and a draw behind them.
+pub fn drawn_many(n: int) -> real {
+    let mut x = 0.0;
+    for k in 0..n + 2 {
+        let z = [random_normal() for i in 0..130];
+        let u = [random_uniform() for i in 0..7];
+        let last = random_uniform();
+        x = 0.5 * x + sum(z[i] * (i + n) for i in 0..130) + z[64] * z[129] - u[6] * u[0] + last;
+        assert(x != n);
+    }
+    x
+}
+
 /// Elements at many places, one of which is out of range for some lanes.
 pub fn placed(n: int) -> real {
     let mut v = [0.5 * i + n for i in 0..40];
@@ -257,6 +270,7 @@ fn straight_code_has_the_bits_of_the_steps() {
         ("multiplied_out", 6),
         ("fitted", 6),
         ("placed", 6),
+        ("drawn_many", 3),
     ] {
         agree(SOURCE, name, most, |settings| settings);
     }
@@ -276,6 +290,7 @@ fn all_blocks_have_a_text() {
         "multiplied_out",
         "fitted",
         "placed",
+        "drawn_many",
     ] {
         let inputs = Inputs::new().lane("n", vec![1_i64]);
         let bound = program.function(name).unwrap().bind(&inputs, &Options::default()).expect("it binds");
@@ -283,8 +298,12 @@ fn all_blocks_have_a_text() {
         let code = Code::straight(&compiled.units, &compiled.plan);
         let blocks = code.straight.expect("there is a function").region.blocks.len();
         assert_eq!(blocks, compiled.plan.body.blocks.len(), "{name}: {}", code.text);
-        for (of, call) in [("classified", "c->twins("), ("multiplied_out", "c->sum_and_map("), ("fitted", "c->kernel(")]
-        {
+        for (of, call) in [
+            ("classified", "c->twins("),
+            ("multiplied_out", "c->sum_and_map("),
+            ("fitted", "c->kernel("),
+            ("drawn_many", "c->random("),
+        ] {
             assert!(of != name || code.text.contains(call), "{name}: {}", code.text);
         }
     }

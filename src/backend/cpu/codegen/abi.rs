@@ -105,6 +105,8 @@ pub struct CodeCall {
     pub twins: Option<unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void, i64)>,
     /// Computes the sum of `log1p_exp` of so many reals, and `inv_logit` of each.
     pub sum_and_map: Option<unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void, i64)>,
+    /// Makes so many draws of reals, by the number of the kind: of this seed and lane, from this draw on.
+    pub random: Option<unsafe extern "C" fn(i64, u64, u64, i64, *mut c_void, i64)>,
     /// Runs the kernel of this number with operands at these places; the result goes to the last one.
     pub kernel: Option<unsafe extern "C" fn(*mut CodeCall, i64, *const *const c_void, *mut c_void)>,
     /// Notes the message of this number, with values at these places, for the lane that traps next.

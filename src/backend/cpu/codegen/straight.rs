@@ -6,6 +6,7 @@ use crate::backend::generator::{
 };
 use crate::base::Id as _;
 use crate::plan::{ConstantId, SlotId};
+use crate::prim::Draw;
 use crate::types::DType;
 use crate::unit::BlockId;
 
@@ -225,6 +226,10 @@ impl StraightFrame for Straight {
 
     fn sum_and_map(&self, operand: &str, sum: &str, inv_logit: &str, elements: usize) -> String {
         format!("c->sum_and_map({operand}, {sum}, {inv_logit}, {elements});")
+    }
+
+    fn random(&self, draw: Draw, to: &str, elements: usize) -> String {
+        format!("c->random({}, c->seed, lane, draw, {to}, {elements});", draw as i64)
     }
 
     fn tell(&self, number: usize, values: &[String]) -> String {

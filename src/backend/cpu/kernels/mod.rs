@@ -22,6 +22,7 @@ pub use contraction::gemm;
 
 pub(super) use gather::fit;
 pub(super) use product::most_columns_of_rows;
+pub(super) use random::{Drawn, of_lane as draws_of_lane};
 pub(super) use rows::multiversioned;
 pub(super) use slices::{binary, log1p_exp_and_inv_logit, sums_of_log1p_exp_and_inv_logit, unary};
 

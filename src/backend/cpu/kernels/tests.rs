@@ -5,7 +5,7 @@ use crate::backend::cpu::buffer::Buffer;
 use crate::prim::{Class, Prim, eval};
 use crate::run::TrapKind;
 use crate::types::{DType, Scalar, Type};
-use crate::vmath::{BinaryFn, Real, UnaryFn};
+use crate::vmath::{BinaryFn, Real, UnaryFn, philox};
 
 /// Ints at which something changes: signs, halves of the range, the limits of the vectorised division.
 const INTS: &[i64] = &[
@@ -561,4 +561,57 @@ fn derivatives_of_long_factors_take_the_chains_of_dot_products() {
             }
         }
     }
+}
+
+fn draws_are_those_of_their_lane_and_number<R: Real>() {
+    for (width, elements) in [(1, 1), (1, 5), (1, 7), (1, 130), (2, 64), (3, 65), (7, 100), (9, 8), (64, 6), (65, 3)] {
+        for mask in masks(width, elements as u64) {
+            let words = words(&mask);
+            let lanes: Vec<u64> = (0..width as u64).map(|lane| lane * 3 + 1).collect();
+            // One stream comes to its end.
+            let first: Vec<u64> = (0..width as u64).map(|lane| (lane * 7).wrapping_sub(2)).collect();
+            for (prim, number) in [
+                (Prim::RandomUniform, philox::uniform::<R> as fn(u64, u64, u64) -> R),
+                (Prim::RandomNormal, philox::normal::<R>),
+            ] {
+                let mut draws = first.clone();
+                let mut out = Buffer::zeros(DType::Real, elements * width);
+                let ty = Type { dtype: DType::Real, shape: vec![elements].into() };
+                let active = if mask.iter().all(|m| *m) { Active::All } else { Active::Mask(&words) };
+                let call = KernelCall {
+                    prim,
+                    args: &[],
+                    ty: &ty,
+                    width,
+                    active,
+                    keep: None,
+                    accumulate: false,
+                    traps: &mut vec![],
+                };
+                run::<R>(call, Streams { seed: 5, lanes: &lanes, draws: &mut draws }, &mut out);
+                for lane in (0..width).filter(|lane| mask[*lane]) {
+                    assert_eq!(
+                        draws[lane],
+                        first[lane].wrapping_add(elements as u64),
+                        "{prim} of lane {lane} of {width}"
+                    );
+                    for e in 0..elements {
+                        let expected = number(5, lanes[lane], first[lane].wrapping_add(e as u64));
+                        let got = out.reals()[e * width + lane];
+                        assert_eq!(
+                            got.to_f64().to_bits(),
+                            expected.to_f64().to_bits(),
+                            "{prim} {e} of {lane} of {width}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn draws_in_vectors_over_lanes_and_over_elements() {
+    draws_are_those_of_their_lane_and_number::<f64>();
+    draws_are_those_of_their_lane_and_number::<f32>();
 }

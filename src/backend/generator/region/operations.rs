@@ -8,7 +8,7 @@ use super::straight::mapped;
 use super::text::Writer;
 use super::varying::First;
 use crate::backend::generator::ending::Ending;
-use crate::backend::generator::functions::group_type;
+use crate::backend::generator::functions::{flat, group_type};
 use crate::backend::generator::operations::{called, start, step};
 use crate::backend::generator::ssa::{Fold, Products};
 use crate::parts::TapeId;
@@ -213,10 +213,15 @@ impl<T: Ending> Writer<'_, T> {
         let made = Known::Array(to.clone());
         let places: Vec<Option<String>> =
             views.iter().zip(args).map(|(view, arg)| self.place_of(block, view, *arg, &value.ty)).collect();
+        let dtypes: Vec<DType> = views.iter().map(|view| view.dtype).collect();
+        let without_branch = self.may_be_vectors(n).then(|| flat(prim, &dtypes)).flatten();
         let body = |w: &mut Self, e: Option<&str>| {
             let elements = views.iter().zip(&places).map(|(view, place)| w.element(view, place.as_deref()));
             let numbers: Vec<Number> = elements.collect();
-            let number = w.in_lanes(prim, dtype, args, &numbers);
+            let number = match &without_branch {
+                Some(function) => w.called_by_name(function, dtype, &numbers),
+                None => w.in_lanes(prim, dtype, args, &numbers),
+            };
             w.set(&to, e, &number);
         };
         match self.shares(block, dst, prim, args) {
@@ -291,7 +296,18 @@ impl<T: Ending> Writer<'_, T> {
         number
     }
 
-    /// The same of plain ints and bools; none for what is rare.
+    /// Whether a compiler may make vectors of a loop over so many elements: of one lane.
+    fn may_be_vectors(&self, elements: usize) -> bool {
+        elements > MOST_UNROLLED && self.straight.is_some() && !self.is_scheduled()
+    }
+
+    /// A group of lanes by the function of groups that has this name.
+    fn called_by_name(&mut self, function: &str, dtype: DType, numbers: &[Number]) -> Number {
+        let texts: Vec<String> = numbers.iter().map(Number::in_lanes).collect();
+        self.named(Number::group(format!("{function}({})", texts.join(", ")), dtype))
+    }
+
+    /// A primitive of plain ints and bools; none for what is rare.
     fn plainly(&mut self, prim: Prim, dtype: DType, numbers: &[Number]) -> Option<Number> {
         let texts: Vec<&str> = numbers.iter().map(|number| number.text.as_str()).collect();
         let of_reals = numbers.iter().any(|number| number.dtype == DType::Real);

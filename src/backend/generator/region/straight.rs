@@ -54,6 +54,8 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn map_twins(&self, operand: &str, log1p_exp: &str, inv_logit: &str, elements: usize) -> String;
     /// The statement that has the machine compute the sum of `log1p_exp` of so many elements, and `inv_logit` of each.
     fn sum_and_map(&self, operand: &str, sum: &str, inv_logit: &str, elements: usize) -> String;
+    /// The statement that has the machine make so many draws of reals, from that of the lane on; it counts none.
+    fn random(&self, draw: Draw, to: &str, elements: usize) -> String;
     /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
     /// The statement that has the machine note the message of this number, with values at these addresses.
@@ -627,6 +629,11 @@ impl<T: Ending> Writer<'_, T> {
         let text = |e: Option<&str>| Number::group(frame.draw(drawing(draw), e.unwrap_or("0")), ty.dtype);
         let known = if n == 1 {
             Known::Number(self.named(text(None)))
+        } else if n >= FEWEST_MAPPED && !self.is_scheduled() {
+            let to = self.array(n, DType::Real, false)?;
+            let address = self.address(&to)?;
+            self.line(frame.random(draw, &address, n));
+            Known::Array(to)
         } else {
             let to = self.array(n, DType::Real, false)?;
             self.each_at_length(n, |w, e| w.set(&to, e, &text(e)));

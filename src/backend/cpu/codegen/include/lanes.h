@@ -432,6 +432,9 @@ LANES_FN B b_not(B a) { return !a; }
 LANES_FN B b_andnot(B a, B b) { return a & !b; }
 LANES_FN B b_eq(B a, B b) { return a == b; }
 LANES_FN B b_select(B c, B a, B b) { return c ? a : b; }
+// Flat functions are those of the same name without a branch: GCC makes no vectors of a loop with one where blocks lead
+// into one another from everywhere.
+LANES_FN B b_select_flat(B c, B a, B b) { return (a & -c) | (b & ~-c); }
 LANES_FN int b_none(B a) { return !a; }
 LANES_FN int b_all(B a) { return a; }
 LANES_FN unsigned b_bits(B a) { return (unsigned)a; }
@@ -471,6 +474,7 @@ LANES_FN B d_lt(D a, D b) { return a < b; }
 LANES_FN B d_le(D a, D b) { return a <= b; }
 LANES_FN B d_is_nan(D a) { return a != a; }
 LANES_FN D d_select(B c, D a, D b) { return c ? a : b; }
+LANES_FN D d_select_flat(B c, D a, D b) { return d_from_bits((d_bits(a) & -(I)c) | (d_bits(b) & ~-(I)c)); }
 LANES_FN D d_at_most(D a, double limit) { return a > limit ? limit : a; }
 LANES_FN D d_at_least(D a, double limit) { return a < limit ? limit : a; }
 LANES_FN D d_min(D a, D b) {
@@ -480,6 +484,14 @@ LANES_FN D d_min(D a, D b) {
 LANES_FN D d_max(D a, D b) {
     D rest = a == b ? d_from_bits(d_bits(a) & d_bits(b)) : a + b;
     return a > b ? a : b > a ? b : rest;
+}
+LANES_FN D d_min_flat(D a, D b) {
+    D rest = d_select_flat(a == b, d_from_bits(d_bits(a) | d_bits(b)), a + b);
+    return d_select_flat(a < b, a, d_select_flat(b < a, b, rest));
+}
+LANES_FN D d_max_flat(D a, D b) {
+    D rest = d_select_flat(a == b, d_from_bits(d_bits(a) & d_bits(b)), a + b);
+    return d_select_flat(a > b, a, d_select_flat(b > a, b, rest));
 }
 
 LANES_FN I i_splat(int64_t a) { return a; }
@@ -500,6 +512,7 @@ LANES_FN B i_eq(I a, I b) { return a == b; }
 LANES_FN B i_lt(I a, I b) { return a < b; }
 LANES_FN B i_le(I a, I b) { return a <= b; }
 LANES_FN I i_select(B c, I a, I b) { return c ? a : b; }
+LANES_FN I i_select_flat(B c, I a, I b) { return (a & -(I)c) | (b & ~-(I)c); }
 LANES_FN I i_and(I a, I b) { return a & b; }
 LANES_FN I i_or(I a, I b) { return a | b; }
 LANES_FN I i_xor(I a, I b) { return a ^ b; }
@@ -556,10 +569,13 @@ LANES_FN R r_from_bits(J bits) {
     LANES_C(memcpy)(&a, &bits, 4);
     return a;
 }
+LANES_FN R r_select_flat(B c, R a, R b) { return r_from_bits((r_bits(a) & -(J)c) | (r_bits(b) & ~-(J)c)); }
 LANES_FN R r_from_j(J a) { return (R)a; }
 // exact through doubles
 LANES_FN R r_min(R a, R b) { return (R)d_min(a, b); }
 LANES_FN R r_max(R a, R b) { return (R)d_max(a, b); }
+LANES_FN R r_min_flat(R a, R b) { return (R)d_min_flat(a, b); }
+LANES_FN R r_max_flat(R a, R b) { return (R)d_max_flat(a, b); }
 #endif
 
 #endif
@@ -870,10 +886,25 @@ typedef D R;
 #define r_ge d_ge
 #define r_is_nan d_is_nan
 #define r_select d_select
+#define r_select_flat d_select_flat
+#define r_min_flat d_min_flat
+#define r_max_flat d_max_flat
 #define r_to_i_trap d_to_i_trap
 #define r_from_i d_from_i
 LANES_FN R r_from_d(D a) { return a; }
 LANES_FN D d_from_r(R a) { return a; }
+#endif
+
+#ifdef LANES_SCALAR
+LANES_FN R r_chain_mul_flat(R a, R b) {
+    R product = a * b;
+    return r_select_flat(r_is_nan(product) & (r_eq(a, 0) | r_eq(b, 0)), 0, product);
+}
+LANES_FN R r_chain_div_flat(R a, R b) {
+    R quotient = a / b;
+    B wins = r_eq(a, 0) | r_eq(r_abs(b), (real)__builtin_inf());
+    return r_select_flat(r_is_nan(quotient) & wins, 0, quotient);
+}
 #endif
 
 #endif

@@ -75,6 +75,8 @@ struct ab_call {
     void (*twins)(const void *, void *, void *, int64_t);
     // Computes the sum of log1p_exp of so many reals, and inv_logit of each.
     void (*sum_and_map)(const void *, void *, void *, int64_t);
+    // Makes so many draws of reals, by the number of the kind: of this seed and lane, from this draw on.
+    void (*random)(int64_t, uint64_t, uint64_t, int64_t, void *, int64_t);
     // Runs a kernel, by its number, with operands that stand here.
     void (*kernel)(struct ab_call *, int64_t, const void *const *, void *);
     // Notes a message, by its number, with values that stand here: what the lane is told that traps next.

@@ -7,6 +7,20 @@ use crate::vmath::{Real, chain_div, chain_mul, chain_mul_add};
 /// Elements of each array.
 const N: usize = 40_960;
 
+/// The functions of groups; those without a branch are of one lane alone.
+const LANES: &str = "\
+#include \"lanes.h\"
+#ifndef LANES_SCALAR
+#define b_select_flat b_select
+#define i_select_flat i_select
+#define r_select_flat r_select
+#define r_min_flat r_min
+#define r_max_flat r_max
+#define r_chain_mul_flat r_chain_mul
+#define r_chain_div_flat r_chain_div
+#endif
+";
+
 /// A function of two ints that can go wrong: the C function of groups, and what it gives.
 type Checked = (&'static str, fn(i64, i64) -> Option<i64>);
 
@@ -24,7 +38,7 @@ const CHECKED: [Checked; 8] = [
 /// A function of two ints.
 type Total = (&'static str, fn(i64, i64) -> i64);
 
-const TOTAL: [Total; 22] = [
+const TOTAL: [Total; 23] = [
     ("i_add(a, b)", i64::wrapping_add),
     ("i_sub(a, b)", i64::wrapping_sub),
     ("i_mul(a, b)", i64::wrapping_mul),
@@ -46,6 +60,7 @@ const TOTAL: [Total; 22] = [
     ("i_rem_pow2(a, 7)", |a, _| a % 128),
     ("i_rem_pow2(a, 62)", |a, _| a % (1 << 62)),
     ("i_select(i_has(a, 4), b, a)", |a, b| if a & 4 != 0 { b } else { a }),
+    ("i_select_flat(i_has(a, 4), b, a)", |a, b| if a & 4 != 0 { b } else { a }),
     ("i_from_b(i_negative(a))", |a, _| i64::from(a < 0)),
 ];
 
@@ -62,7 +77,7 @@ fn comparisons<T: PartialOrd>() -> [Comparison<T>; 6] {
 /// A function of three bools.
 type Logic = (&'static str, fn(bool, bool, bool) -> bool);
 
-const LOGIC: [Logic; 9] = [
+const LOGIC: [Logic; 10] = [
     ("b_and(a, b)", |a, b, _| a & b),
     ("b_or(a, b)", |a, b, _| a | b),
     ("b_xor(a, b)", |a, b, _| a ^ b),
@@ -71,6 +86,7 @@ const LOGIC: [Logic; 9] = [
     ("b_eq(a, b)", |a, b, _| a == b),
     ("b_ne(a, b)", |a, b, _| a != b),
     ("b_select(a, b, c)", |a, b, c| if a { b } else { c }),
+    ("b_select_flat(a, b, c)", |a, b, c| if a { b } else { c }),
     ("b_from_bits(b_bits(a))", |a, _, _| a),
 ];
 
@@ -88,7 +104,7 @@ fn ints() -> (Vec<i64>, Vec<i64>) {
 
 #[test]
 fn ints_and_their_overflows_are_those_of_rust() {
-    let mut text = String::from("#include \"lanes.h\"\n");
+    let mut text = String::from(LANES);
     let ints_in = "const int64_t *x, const int64_t *y";
     for (k, (c, _)) in CHECKED.iter().enumerate() {
         let body = format!(
@@ -144,7 +160,7 @@ fn ints_and_their_overflows_are_those_of_rust() {
 
 #[test]
 fn bools_are_those_of_rust() {
-    let mut text = String::from("#include \"lanes.h\"\n");
+    let mut text = String::from(LANES);
     for (k, (c, _)) in LOGIC.iter().enumerate() {
         let body = format!(
             "B a = b_load(x + i), b = b_load(y + i), c = b_load(z + i); (void)b; (void)c; b_store(out + i, {c});"
@@ -188,8 +204,8 @@ fn bools_are_those_of_rust() {
 
 fn reals_agree<R: Real>() {
     let single = size_of::<R>() == 4;
-    let mut text = String::from("#include \"lanes.h\"\n");
-    let arithmetic: [Arithmetic<R>; 17] = [
+    let mut text = String::from(LANES);
+    let arithmetic: [Arithmetic<R>; 26] = [
         ("r_add(a, b)", |a, b| a + b),
         ("r_sub(a, b)", |a, b| a - b),
         ("r_mul(a, b)", |a, b| a * b),
@@ -204,6 +220,19 @@ fn reals_agree<R: Real>() {
         ("r_chain_div(r_div(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)))", |a, b| {
             chain_div(a / R::ZERO, b / R::ZERO)
         }),
+        ("r_chain_mul_flat(a, b)", chain_mul),
+        ("r_chain_div_flat(a, b)", chain_div),
+        ("r_chain_mul_flat(r_splat((real)0.0), r_div(a, r_splat((real)0.0)))", |a, _| chain_mul(R::ZERO, a / R::ZERO)),
+        ("r_chain_div_flat(r_mul(a, r_splat((real)0.0)), r_mul(b, r_splat((real)0.0)))", |a, b| {
+            chain_div(a * R::ZERO, b * R::ZERO)
+        }),
+        ("r_chain_div_flat(r_div(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)))", |a, b| {
+            chain_div(a / R::ZERO, b / R::ZERO)
+        }),
+        ("r_min_flat(a, b)", |a, b| a.min2(b)),
+        ("r_max_flat(a, b)", |a, b| a.max2(b)),
+        ("r_select_flat(r_is_nan(a), b, a)", |a, b| if Real::is_nan(a) { b } else { a }),
+        ("r_select_flat(r_lt(a, b), a, r_splat((real)0.1))", |a, b| if a < b { a } else { R::from_f64(0.1) }),
         ("r_chain_fma(a, b, r_neg(a))", |a, b| chain_mul_add(a, b, -a)),
         ("r_chain_fma(r_mul(a, r_splat((real)0.0)), r_div(b, r_splat((real)0.0)), a)", |a, b| {
             chain_mul_add(a * R::ZERO, b / R::ZERO, a)
