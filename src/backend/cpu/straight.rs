@@ -229,6 +229,7 @@ unsafe extern "C" fn sum_and_map<R: Real>(x: *const c_void, sum: *mut c_void, in
 unsafe extern "C" fn random<R: Real>(draw: i64, seed: u64, lane: u64, first: i64, out: *mut c_void, n: i64) {
     // SAFETY: as in `map1`.
     let out = unsafe { slice::from_raw_parts_mut(out.cast::<R>(), n as usize) };
+    // A position is one number, and none of these.
     let drawn = if draw == Draw::RandomNormal as i64 { Drawn::Normal } else { Drawn::Uniform };
     kernels::draws_of_lane(drawn, seed, lane, first as u64, out);
 }

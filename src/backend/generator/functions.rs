@@ -104,8 +104,8 @@ pub(super) fn of(prim: Prim, dtypes: &[DType]) -> Call {
     }
 }
 
-/// The same function of one lane without a branch, for loops that a compiler may make vectors of; of what has branches in
-/// reals, and of selections: minima of ints are none for a compiler.
+/// The same function of one lane without a branch, for loops that a compiler may make vectors of: of selections, and of
+/// what branches on reals. (A compiler knows a minimum of ints by itself.)
 pub(super) fn flat(prim: Prim, dtypes: &[DType]) -> Option<String> {
     let branches = match prim.class() {
         Class::Selection(_) => true,

@@ -24,6 +24,8 @@ mod straight;
 #[cfg(test)]
 #[cfg(feature = "codegen")]
 mod tests;
+#[cfg(feature = "codegen")]
+mod text_parts;
 
 use std::collections::HashSet;
 

@@ -22,7 +22,7 @@ pub(super) fn run<R: Real>(draw: Draw, call: &KernelCall<'_, R>, streams: Stream
         Active::Mask(words) => words.iter().map(|word| word.count_ones() as usize).sum(),
     };
     // In vectors over the lanes of a row, those of inactive lanes among them; or over the elements of a lane, where that
-    // makes fewer; few elements of few active lanes one by one, at four times the time.
+    // makes fewer; few elements of few active lanes one by one, at four times the time of a row.
     let by_row = n * w.div_ceil(VECTOR);
     if n >= FEWEST && active * n.div_ceil(VECTOR) < by_row {
         lanes(call, &streams, out, |lane, first, out| of_lane(draw, streams.seed, lane, first, out));

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::compiler;
 use crate::backend::cpu::codegen::RARELY;
 use crate::backend::cpu::codegen::compiler::{
-    CodegenError, Compiler, CompilerOptions, Library, Part, Target, create_private,
+    CodegenError, Compiler, CompilerOptions, Library, Target, create_private,
 };
+use crate::backend::cpu::codegen::text_parts::Part;
 
 const OPTIONS: CompilerOptions = CompilerOptions { real_f32: false, target: Target::Native };
 
