@@ -1,5 +1,5 @@
 """Stan's NUTS: one chain a thread, each a process, compiled by the Stan of the wheel httpstan, or by a CmdStan that the environment
-variable CMDSTAN names. It runs the models of the folder stan, and any Stan program that a job brings, with a diagonal metric then. `native` models are compiled with -O3 -march=native, the others with Stan's own -O3.
+variable CMDSTAN names. It runs the models of the folder stan, two of nuts/models, and any Stan program that a job brings, with a diagonal metric then. `native` models are compiled with -O3 -march=native, the others with Stan's own -O3.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from protocol import data, fail, job, serve
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent / "stan"
+SHIPPED = pathlib.Path(__file__).parents[2] / "nuts/models"
 BUILT = pathlib.Path(sys.prefix) / "models"
 WHEEL = pathlib.Path(sys.prefix) / "wheel"
 
@@ -21,6 +22,9 @@ WHEEL = pathlib.Path(sys.prefix) / "wheel"
 def stan_file():
     if job.program:
         return pathlib.Path(job.program["file"])
+    shipped = {"kidscore": "kidscore_momiq.stan", "wells": "logistic_wells.stan"}.get(job.model)
+    if shipped:
+        return SHIPPED / shipped
     form = job.engine.split()[0]
     name = {"normal10": "normal", "normal100": "normal", "correlated10": "correlated", "correlated100": "correlated"}.get(job.model, job.model)
     return HERE / (f"{name}_{form}.stan" if name == "logistic" else f"{name}.stan")
@@ -92,6 +96,12 @@ def build():
     return program
 
 
+def whole(value):
+    """The value with integers where it has whole numbers only, as Stan's data wants them; a real may be one."""
+    array = np.asarray(value, dtype=float)
+    return (array.astype(int) if np.all(array == np.round(array)) else array).tolist()
+
+
 folder = pathlib.Path(job.folder)
 given = data()
 starts = np.asarray(given.pop("starts"), dtype=float)
@@ -104,6 +114,8 @@ else:
     if "x" in given:
         given["N"], given["D"] = len(given["x"]), len(given["x"][0])
         given["y"] = [int(y) for y in given["y"]]
+    elif job.model in ("kidscore", "wells"):
+        given = {name: whole(value) for name, value in given.items()}
     else:
         given["D"] = job.dimension
     if job.model == "eight_schools":

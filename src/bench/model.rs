@@ -182,6 +182,28 @@ pub const MODELS: &[Model] = &[
         about: "normal with correlation 0.9^|i - j|, 100 dimensions",
     },
     Model {
+        name: Cow::Borrowed("kidscore"),
+        kind: Kind::Posterior {
+            file: "nuts/models/kidscore_momiq.ab",
+            stepsize: 0.012,
+            dimension: 3,
+            data: DataSource::File("nuts/data/kidiq.json"),
+            burn_in: 20,
+        },
+        about: "linear regression of 434 test scores, 3 dimensions",
+    },
+    Model {
+        name: Cow::Borrowed("wells"),
+        kind: Kind::Posterior {
+            file: "nuts/models/logistic_wells.ab",
+            stepsize: 0.0015,
+            dimension: 2,
+            data: DataSource::File("nuts/data/wells_data.json"),
+            burn_in: 20,
+        },
+        about: "logistic regression of 3,020 wells, 2 dimensions",
+    },
+    Model {
         name: Cow::Borrowed("collatz"),
         kind: Kind::Control {
             file: "examples/collatz.ab",

@@ -58,6 +58,9 @@ pub enum PeerProgram {
 }
 
 const POSTERIORS: &[&str] = &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100"];
+/// These, and the regressions that ship with their data.
+const POSTERIORS_AND_REGRESSIONS: &[&str] =
+    &["logistic", "eight_schools", "normal10", "normal100", "correlated10", "correlated100", "kidscore", "wells"];
 const CONTROL: &[&str] = &["collatz", "fib"];
 /// What is written in C: the programs of control flow, and those of `benches/ordinary`.
 const IN_C: &[&str] = &[
@@ -90,6 +93,10 @@ const ALL: &[&str] =
 const BOTH: &[Precision] = &[Precision::F64, Precision::F32];
 const F64: &[Precision] = &[Precision::F64];
 
+const fn posteriors_and_regressions(name: &'static str) -> PeerEngine {
+    PeerEngine { name, models: POSTERIORS_AND_REGRESSIONS, stan: false, precisions: F64 }
+}
+
 const fn posteriors(name: &'static str, precisions: &'static [Precision]) -> PeerEngine {
     PeerEngine { name, models: POSTERIORS, stan: false, precisions }
 }
@@ -99,8 +106,8 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "stan",
         engines: &[
-            PeerEngine { stan: true, ..posteriors("plain", F64) },
-            PeerEngine { stan: true, ..posteriors("plain native", F64) },
+            PeerEngine { stan: true, ..posteriors_and_regressions("plain") },
+            PeerEngine { stan: true, ..posteriors_and_regressions("plain native") },
             PeerEngine { name: "glm", models: &["logistic"], stan: false, precisions: F64 },
             PeerEngine { name: "glm native", models: &["logistic"], stan: false, precisions: F64 },
         ],
@@ -131,7 +138,7 @@ pub const PEERS: &[Peer] = &[
     },
     Peer {
         name: "nuts-rs",
-        engines: &[posteriors("native gradient", F64)],
+        engines: &[posteriors_and_regressions("native gradient")],
         program: PeerProgram::Binary("nuts-rs-peer"),
         batches: false,
         installed_as: "nuts-rs",

@@ -149,6 +149,9 @@ const LACKING: [(&str, &str); 9] = [
     ("calculate_lp", "the log density of each draw is always there"),
 ];
 
+/// Methods that write no file.
+const PRINTS: [&str; 2] = ["log_prob", "diagnose"];
+
 static SEED: OnceLock<u32> = OnceLock::new();
 
 const VARIATIONAL: &str = "variational: autobatch has no ADVI; `autobatch pathfinder` and `autobatch laplace` draw from \
@@ -281,6 +284,10 @@ fn flag(method: &Method, key: &str, value: &str, group: &str) -> Result<Option<S
         ("method", "variational") => return Err(VARIATIONAL.to_owned()),
         ("method", other) => return Err(format!("method={other}: this is the command for `{}`", method.name)),
         ("file", _) if group == "data" => return Ok(Some("--data".to_owned())),
+        ("file", _) if group == "output" && PRINTS.contains(&method.name) => {
+            let command = method.commands[0];
+            return Err(format!("output file={value}: `{command}` prints what it finds; `> {value}` keeps it"));
+        }
         ("file", _) if group == "output" => return Ok(Some("--output".to_owned())),
         ("file", _) => return Err(format!("file={value}: of what? Write `data file=…` or `output file=…`")),
         _ => {}
@@ -303,6 +310,14 @@ mod tests {
     fn told(command: &str) -> Result<String, String> {
         let made = translated(command.split(' ').map(OsString::from))?;
         Ok(made.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn what_writes_no_file_says_so() {
+        for command in ["log_prob m.stan unconstrained_params=u.json", "diagnose m.stan test=gradient"] {
+            let said = told(&format!("autobatch {command} output file=lp.csv")).unwrap_err();
+            assert!(said.ends_with("prints what it finds; `> lp.csv` keeps it"), "{said}");
+        }
     }
 
     #[test]

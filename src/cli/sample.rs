@@ -73,11 +73,18 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     run_starts();
     options.settings.stop = Some(Arc::clone(&stop));
     let progress = Watcher::new((args.chain.progress, args.chain.refresh), args.chain.id, &sampling, 0);
-    let draws = sampling.run(&options, &progress)?;
+    let mut draws = sampling.run_keeping(&options, &progress)?;
     progress.finished(&draws.reached);
     drop(lines);
     report_traps(&draws, sampling.chains(), &sampling.not_numbers());
-    let stopped = stop.load(Ordering::Relaxed);
+    // That of the program is told at the end, when what there is of draws is kept.
+    let fatal = draws.fatal.take();
+    let stopped = stop.load(Ordering::Relaxed) || fatal.is_some();
+    let how_it_ended = |draws: &Draws| match fatal {
+        Some(error) => Err(error),
+        None if stopped => Ok(interrupted()),
+        None => Ok(ExitCode::from(u8::from(!draws.traps.is_empty()))),
+    };
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         trace::write(&args.trace, &draws.stats)?;
@@ -91,7 +98,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         file.write_states(args, &draws, &options)?;
         profile::write(args.profile.as_deref(), &draws.stats)?;
         trace::write(&args.trace, &draws.stats)?;
-        return Ok(interrupted());
+        return how_it_ended(&draws);
     }
     let written = file.write(args, &draws, &options);
     if draws.data_sets.is_some() {
@@ -111,7 +118,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         trace::write(&args.trace, &draws.stats)?;
         written?;
-        return Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) });
+        return how_it_ended(&draws);
     }
     let summary = (!args.shown.no_summary || args.report.is_some()).then(|| {
         let mut summary = Summary::of_draws(&draws);
@@ -147,7 +154,7 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     }
     // Only now, so that the summary is not lost with the file.
     written?;
-    Ok(if stopped { interrupted() } else { ExitCode::from(u8::from(!draws.traps.is_empty())) })
+    how_it_ended(&draws)
 }
 
 /// Writes what else is asked of a run whose draws are in a store.

@@ -315,6 +315,8 @@ fn csv_run(args: &SampleArgs, options: &Options) -> CsvRun {
         num_samples: args.draws,
         num_chains: args.chains,
         digits: args.draws_file.digits(),
+        saves_metric: args.chain.save_metric == Some(true),
+        refresh: args.chain.refresh,
     }
 }
 

@@ -15,7 +15,7 @@ use super::sampling::{ModelSource, PARAMETERS};
 use crate::mcmc::streams::OF_STARTS;
 use crate::program::io::NamedValues;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Results, Taken, Terms};
-use crate::run::NoSink;
+use crate::run::{NoSink, TrapKind};
 use crate::types::Array;
 
 /// Random values that are tried of what a file leaves out.
@@ -307,7 +307,11 @@ impl Inits<'_> {
     fn points(&self, results: &Results, rows: &[usize]) -> Result<Array, Error> {
         if let Some(trap) = results.traps().first() {
             let said = if trap.message.is_empty() { trap.kind.to_string() } else { trap.message.clone() };
-            return refused(format!("{}: {said}", self.files[rows[trap.position]].origin()));
+            let origin = self.files[rows[trap.position]].origin();
+            // CmdStan's 8 digits of a simplex need not add up to 1.
+            let rounded = trap.kind == TrapKind::AssertFailed && origin.contains(".csv");
+            let hint = if rounded { "; if that is for want of digits, write the file with --sig-figs 17" } else { "" };
+            return refused(format!("{origin}: {said}{hint}"));
         }
         let mut outputs = results.outputs().values();
         let (Some(points), None) = (outputs.next(), outputs.next()) else {

@@ -43,6 +43,7 @@ mod under_way;
 mod watch;
 mod writer;
 
+use std::cell::OnceCell;
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -335,8 +336,16 @@ impl Sampling {
     ///
     /// # Errors
     /// For data that do not fit, a sampler that emits no `draw`, and a batch that does not fit in memory. Chains that trap
-    /// are no error: see [`Draws::traps`].
+    /// are no error: see [`Draws::traps`]. [`ErrorKind::Fatal`] where the program ends the run.
     pub fn run(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
+        or_fatal(self.run_keeping(options, observer)?)
+    }
+
+    /// Like [`run`](Self::run), but where the program ends the run the draws that there are stay: see [`Draws::fatal`].
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for that.
+    pub fn run_keeping(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
         let bound = self.bound(options)?;
         let parameters = self.bytes_of_parameters(&bound, options)?;
         let mut draws = self.run_bound(&bound, parameters, options, observer)?;
@@ -357,7 +366,7 @@ impl Sampling {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_unconstrained(&self, options: &Options, observer: &dyn Observer) -> Result<Draws, Error> {
-        self.run_bound(&self.bound(options)?, 0, options, observer)
+        or_fatal(self.run_bound(&self.bound(options)?, 0, options, observer)?)
     }
 
     fn run_bound(
@@ -374,6 +383,7 @@ impl Sampling {
         let recorder = Recorder::new(&bound.compiled().units.globals.streams, counts, observer, &options.prints)?;
         let recorder = if self.pools() { recorder.with_states(self.chains)? } else { recorder };
         bound.prepare(options)?;
+        let fatal: OnceCell<Error> = OnceCell::new();
         let start = Instant::now();
         let results = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
@@ -387,13 +397,20 @@ impl Sampling {
                 scope.spawn(move || questions.iter().for_each(|question| drop(question.send(now()))));
                 answered
             });
-            let run = |bound: &Bound| bound.run_within(&budget, options, &recorder);
+            let run = |bound: &Bound| {
+                let (results, ended) = bound.run_keeping(&budget, options, &recorder)?;
+                if let Some(error) = ended {
+                    fatal.get_or_init(|| error);
+                }
+                Ok(results)
+            };
             let results = if self.pools() { self.run_waves(bound, &recorder, &run, options) } else { run(bound) };
             drop(running);
             results
         })?;
         let seconds = start.elapsed().as_secs_f64();
-        self.collect(recorder, &results, seconds)
+        let draws = self.collect(recorder, &results, seconds)?;
+        Ok(Draws { fatal: fatal.into_inner(), ..draws })
     }
 
     fn collect(&self, recorder: Recorder<'_>, results: &Results, seconds: f64) -> Result<Draws, Error> {
@@ -474,6 +491,7 @@ impl Sampling {
             draws,
             asked: self.kept(),
             reached,
+            fatal: None,
             failed: None,
             traps,
             rejected,
@@ -502,6 +520,11 @@ struct RunFacts {
     each_chain: Vec<ChainDraws>,
     seconds: f64,
     stats: Stats,
+}
+
+/// The draws of a run that no chain ended.
+fn or_fatal(mut draws: Draws) -> Result<Draws, Error> {
+    draws.fatal.take().map_or(Ok(draws), Err)
 }
 
 /// The shapes of the data of a job, those of each data set without the axis over these.

@@ -29,10 +29,10 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Refuses the outcome of a run that was ended so.
-    pub(super) fn refuse(self) -> Result<(), Error> {
+    /// What the lane said that ended the run, if one did.
+    pub(super) fn said(self) -> Option<Error> {
         let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
-        first.map_or(Ok(()), |trap| Err(Error::new(ErrorKind::Fatal, trap.told())))
+        first.map(|trap| Error::new(ErrorKind::Fatal, trap.told()))
     }
 }
 

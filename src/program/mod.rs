@@ -602,11 +602,27 @@ impl Bound {
     /// As [`run`](Self::run), but for the memory.
     #[doc(hidden)]
     pub fn run_within(&self, budget: &Arc<MemoryBudget>, options: &Options, sink: &dyn Sink) -> Result<Results, Error> {
+        match self.run_keeping(budget, options, sink)? {
+            (_, Some(fatal)) => Err(fatal),
+            (results, None) => Ok(results),
+        }
+    }
+
+    /// The same with what there is when a lane ends the run, and the error that it ends it with, of the kind
+    /// [`ErrorKind::Fatal`]: the other lanes are interrupted.
+    ///
+    /// # Errors
+    /// As [`run_within`](Self::run_within), but for that one.
+    pub(crate) fn run_keeping(
+        &self,
+        budget: &Arc<MemoryBudget>,
+        options: &Options,
+        sink: &dyn Sink,
+    ) -> Result<(Results, Option<Error>), Error> {
         let estimate = self.memory(options);
         let (sink, options) = fatal::Ending::new(sink, options);
         let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, &options, budget, &sink)?;
-        sink.refuse()?;
-        Ok(Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate))
+        Ok((Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate), sink.said()))
     }
 }
 

@@ -204,7 +204,7 @@ impl StanModel {
             Ok(mut translation) => {
                 let others: Result<Vec<_>, _> = (all.par_iter().enumerate())
                     .map(|(i, data)| {
-                        translate(data, i + 1).map_err(|why| of_set(i + 1, &format!("is refused: {}", why.message)))
+                        translate(data, i + 1).map_err(|why| of_set(i + 1, &format!("is refused: {}", first_of(&why))))
                     })
                     .collect();
                 let own = stan::united(&mut translation, &others?).map_err(|(set, why)| {
@@ -217,11 +217,11 @@ impl StanModel {
                     Arc::new(StanOrigin { translation, places, sources, program, checked, data, lane_data, seed });
                 Ok((StanModel { name, warnings: diagnostics, origin }, own))
             }
-            Err(problem) => {
+            Err(problems) => {
                 // The warning that the function is not there yet says the same.
                 let place = |told: &Diagnostic| told.labels.first().map(|label| (label.span.file, label.span.start));
-                diagnostics.retain(|told| told.code.0 != "W2110" || place(told) != place(&problem));
-                diagnostics.push(*problem);
+                diagnostics.retain(|told| told.code.0 != "W2110" || problems.iter().all(|p| place(told) != place(p)));
+                diagnostics.extend(problems.into_iter().map(|problem| placed(problem, &sources)));
                 Err(Error::from_diagnostics(diagnostics, sources))
             }
         }
@@ -380,7 +380,8 @@ impl StanOrigin {
     }
 
     fn function(&self, made: Result<stan::OfValues, Box<Diagnostic>>) -> Result<StanFunction, Error> {
-        let made = made.map_err(|problem| Error::from_diagnostics(vec![*problem], self.sources.clone()))?;
+        let made = made
+            .map_err(|problem| Error::from_diagnostics(vec![placed(*problem, &self.sources)], self.sources.clone()))?;
         let (text, places) = stan::placed(&made.text, &made.lines, &self.sources, START);
         let module = MadeModule { name: TRANSLATED, text: &text, origin: Some(Arc::new(places)) };
         let program = if text.is_empty() { None } else { Some(Program::compile_made(&module, &[])?) };
@@ -389,6 +390,19 @@ impl StanOrigin {
         let renamed = renamed.map(|o| (o.field.clone(), o.name.clone())).collect();
         Ok(StanFunction { program, inputs, taken: made.taken, renamed })
     }
+}
+
+/// A problem of a run on the host with its place as stanc writes it, which those of the checker have already.
+fn placed(problem: Diagnostic, sources: &SourceMap) -> Diagnostic {
+    match problem.labels.first().map(|label| label.span) {
+        Some(span) => problem.with_note(stan::place::place(sources, span)),
+        None => problem,
+    }
+}
+
+/// The message of the first problem.
+fn first_of(problems: &[Diagnostic]) -> &str {
+    problems.first().map_or("", |problem| &problem.message)
 }
 
 /// A function of a Stan program's parameters by their values, compiled; its state is one flat array of their numbers.

@@ -80,16 +80,17 @@ pub struct Translation {
 /// Translates a program that was checked.
 ///
 /// # Errors
-/// Data that are missing or not what the program declares, what the program rejects before it has parameters, and what is
-/// not supported yet.
+/// All data that are missing or not what the program declares; else the first thing that the program rejects before it has
+/// parameters, or that is not supported yet.
 pub fn translate(
     program: &Program,
     checked: &Checked,
     data: &StanData,
     terms: Terms,
     host: &mut (dyn HostFunctions + Send),
-) -> Result<Translation, Box<Diagnostic>> {
-    run(program, checked, data, terms, host).map_err(|problem| Box::new(told(&problem)))
+) -> Result<Translation, Vec<Diagnostic>> {
+    run(program, checked, data, terms, host)
+        .map_err(|problem| std::iter::once(&*problem).chain(&problem.others).map(told).collect())
 }
 
 /// Why the density is no finite number at a point.
@@ -142,7 +143,7 @@ pub fn explain(
 
 fn told(problem: &Problem) -> Diagnostic {
     let code = if problem.unsupported { "E2501" } else { "E2502" };
-    let diagnostic = Diagnostic::error(code, problem.message.clone(), problem.span, "");
+    let diagnostic = Diagnostic::error(code, problem.message.clone(), problem.span, "here");
     match &problem.help {
         Some(help) => diagnostic.with_help(help.clone()),
         None => diagnostic,

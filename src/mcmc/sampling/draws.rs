@@ -6,7 +6,7 @@ use super::records::{Chain, number};
 use super::{Axes, FailedDraws, Metric, Reached, Setting};
 use crate::mcmc::protocol::{GRADIENTS, INV_METRIC, ITERATION, N_LEAPFROG, Q, STEPSIZE};
 use crate::parts::Stream;
-use crate::program::Results;
+use crate::program::{Error, Results};
 use crate::run::{Caught, Stats, Trap, TrapKind};
 use crate::store::Coordinates;
 use crate::types::{Array, ArrayData, DType, Type};
@@ -50,6 +50,8 @@ pub struct Draws {
     pub chain_seconds: Vec<(f64, f64)>,
     /// Of so many iterations one is kept.
     pub thin: usize,
+    /// What a chain said that ended the run, as `fatal_error` of Stan does: the others were stopped.
+    pub fatal: Option<Error>,
     /// Draws for which the model's `parameters` trapped.
     pub failed: Option<FailedDraws>,
     /// Chains that trapped.
@@ -171,6 +173,7 @@ impl Draws {
             settings: self.settings.clone(),
             reached: self.reached.clone(),
             stats: self.stats.clone(),
+            fatal: self.fatal.clone(),
             ..*self
         }
     }

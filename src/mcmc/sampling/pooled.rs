@@ -231,7 +231,7 @@ impl Sampling {
             }
             let mut stopped = false;
             for trap in results.traps() {
-                stopped |= trap.kind == TrapKind::Interrupted;
+                stopped |= trap.kind == TrapKind::Interrupted || trap.is_fatal();
                 let lane = &mut states[trap.position / BLOCK].lanes[trap.position % BLOCK];
                 lane.trap = Some(StoredTrap::of(trap));
             }

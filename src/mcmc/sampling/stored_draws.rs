@@ -112,6 +112,7 @@ impl StoredDraws {
             coords: job.coords.clone(),
             warmup_states: None,
             each_chain: vec![],
+            fatal: None,
             draws: count,
             asked: job.draws.div_ceil(method.thin()),
             reached: Reached {

@@ -26,6 +26,10 @@ pub struct CsvRun {
     pub num_chains: usize,
     /// Significant digits of the numbers.
     pub digits: usize,
+    /// Whether the step size and the metric of each chain go to a file of their own.
+    pub saves_metric: bool,
+    /// After how many iterations progress is told; none where a clock says when.
+    pub refresh: Option<usize>,
 }
 
 /// The version of Stan whose files these are like.
@@ -49,7 +53,7 @@ impl CsvRun {
             "output".to_owned(),
             format!("  file = {file}"),
             "  diagnostic_file =  (Default)".to_owned(),
-            "  refresh = 100 (Default)".to_owned(),
+            with_default("  refresh", self.refresh.unwrap_or(100), 100),
             with_default("  sig_figs", self.digits, super::DEFAULT_DIGITS),
             "num_threads = 1 (Default)".to_owned(),
         ]);
@@ -79,7 +83,7 @@ impl CsvRun {
             let ours = if name == "delta" { "target_accept" } else { name };
             setting(ours, &format!("  {name}"))
         }));
-        lines.push("  save_metric = false (Default)".to_owned());
+        lines.push(with_default("  save_metric", self.saves_metric, false));
         lines.extend(self.of_algorithm(draws));
         lines.push(with_default("num_chains", self.num_chains, 1));
         lines

@@ -3,17 +3,18 @@
 use crate::base::{Diagnostic, Span};
 use crate::stan::syntax::ast::{Expr, Name, Printable, Stmt, StmtKind, UnsizedType};
 
+use super::BlockName;
 use super::context::Checker;
 use super::resolve::Value;
 use super::scope::Local;
-use super::types::{Type, promotion, spelled};
+use super::types::{Level, Type, promotion, spelled};
 
 impl Checker {
     /// A statement at the top of a block: what it declares is seen in the blocks below.
     pub(super) fn top_stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Declare { ty, variables } => {
-                let global = self.at.block != super::BlockName::Model;
+                let global = self.at.block != BlockName::Model;
                 self.declare(ty, variables, stmt.span, global);
             }
             _ => self.stmt(stmt),
@@ -66,11 +67,14 @@ impl Checker {
             StmtKind::For { var, from, to, body } => {
                 self.int(from, "the first value of a loop");
                 self.int(to, "the last value of a loop");
-                self.loop_of(var, Some(UnsizedType::Int), body);
+                self.loop_of(var, Some(UnsizedType::Int), self.at.block, body);
             }
             StmtKind::ForEach { var, over, body } => {
-                let ty = self.walked(over);
-                self.loop_of(var, ty, body);
+                let walked = self.walked(over);
+                // Of data its elements are data.
+                let is_data = walked.as_ref().is_some_and(|(_, level)| level.is_data());
+                let block = if is_data { BlockName::Data } else { self.at.block };
+                self.loop_of(var, walked.map(|(ty, _)| ty), block, body);
             }
             StmtKind::Profile { body, .. } | StmtKind::Block(body) => self.stmts(body),
         }
@@ -82,11 +86,11 @@ impl Checker {
         self.at.loops -= 1;
     }
 
-    fn loop_of(&mut self, var: &Name, ty: Option<UnsizedType>, body: &Stmt) {
+    /// A loop whose variable is as one of a block.
+    fn loop_of(&mut self, var: &Name, ty: Option<UnsizedType>, block: BlockName, body: &Stmt) {
         self.check_name(var);
         let mark = self.scope.mark();
         if self.is_fresh(var) {
-            let block = self.at.block;
             let local = Local { ty, block, global: false, fixed: Some("the variable of a loop"), at: var.span };
             self.scope.declare(&var.text, local);
             self.means(var);
@@ -96,11 +100,13 @@ impl Checker {
     }
 
     /// The elements that `for (x in xs)` walks.
-    fn walked(&mut self, over: &Expr) -> Option<UnsizedType> {
-        match self.value(over)?.0 {
-            UnsizedType::Array(element) => Some(*element),
-            UnsizedType::Vector | UnsizedType::RowVector | UnsizedType::Matrix => Some(UnsizedType::Real),
-            ty => {
+    fn walked(&mut self, over: &Expr) -> Option<(UnsizedType, Level)> {
+        match self.value(over)? {
+            (UnsizedType::Array(element), level) => Some((*element, level)),
+            (UnsizedType::Vector | UnsizedType::RowVector | UnsizedType::Matrix, level) => {
+                Some((UnsizedType::Real, level))
+            }
+            (ty, _) => {
                 let message = format!("a loop walks an array, a vector or a matrix, but this is {}", spelled(&ty));
                 self.error("E2213", message, over.span, format!("{} here", spelled(&ty)))
             }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::flow::Flow;
+use super::loops::mentioned_in;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::check::CalledFunction;
@@ -60,14 +61,14 @@ impl<'a> Tracer<'a> {
         }
         let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         let values = self.with_complex(name, values);
-        let value = self.call_with(span, name, &values)?;
+        let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+        let value = self.call_of(span, name, &values, &data)?;
         let Some(base) = name.text.strip_suffix("_lupdf").or_else(|| name.text.strip_suffix("_lupmf")) else {
             return Ok(value);
         };
         if !self.leaves_out || !self.unnormalized || self.has_function(&without_u(&name.text)) {
             return Ok(value);
         }
-        let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
         if values.iter().any(|v| v.counted().is_some()) {
             return self.density_left_out(span, &without_u(&name.text), base, &values, &data);
         }
@@ -92,8 +93,14 @@ impl<'a> Tracer<'a> {
         promoted.collect()
     }
 
-    /// A call with values.
+    /// A call with values, of which those that are known are data.
     pub(super) fn call_with(&mut self, span: Span, name: &Name, values: &[Val]) -> Result<Val> {
+        let data: Vec<bool> = values.iter().map(Val::is_known).collect();
+        self.call_of(span, name, values, &data)
+    }
+
+    /// A call with values; which of them are data matters to what densities in a function of the program leave out.
+    fn call_of(&mut self, span: Span, name: &Name, values: &[Val], data: &[bool]) -> Result<Val> {
         let plain = without_u(&name.text);
         if self.has_function(&plain) {
             let own = Name { text: plain.as_ref().into(), span: name.span };
@@ -104,7 +111,7 @@ impl<'a> Tracer<'a> {
             if own.text.ends_with("_lpdf") || own.text.ends_with("_lpmf") {
                 self.unnormalized = own.text != name.text;
             }
-            let value = self.inline(span, function, values);
+            let value = self.inline(span, function, values, data);
             self.unnormalized = unnormalized;
             return match value? {
                 Some(value) => Ok(value),
@@ -118,13 +125,16 @@ impl<'a> Tracer<'a> {
     pub(super) fn call_void(&mut self, span: Span, name: &Name, args: &[Expr]) -> Result<()> {
         let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         match self.user_function(name, &values) {
-            Some(function) => self.inline(span, function, &values).map(|_| ()),
+            Some(function) => {
+                let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+                self.inline(span, function, &values, &data).map(|_| ())
+            }
             None => unsupported(span, format!("`{}`", name.text)),
         }
     }
 
     /// Runs a function of the program.
-    fn inline(&mut self, span: Span, function: &'a Function, args: &[Val]) -> Result<Option<Val>> {
+    fn inline(&mut self, span: Span, function: &'a Function, args: &[Val], data: &[bool]) -> Result<Option<Val>> {
         let Some(body) = &function.body else {
             return wrong(span, format!("`{}` has no body", function.name.text));
         };
@@ -138,7 +148,8 @@ impl<'a> Tracer<'a> {
         for (param, arg) in function.params.iter().zip(args) {
             given.push(self.as_type(param.span, arg.clone(), &param.ty)?);
         }
-        let value = self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, given))?;
+        let value =
+            self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, (given, data)))?;
         match (&function.result, value) {
             (Some(ty), Some(value)) => self.as_type(span, value, ty).map(Some),
             (_, value) => Ok(value),
@@ -150,18 +161,20 @@ impl<'a> Tracer<'a> {
         span: Span,
         function: &'a Function,
         body: &'a [Stmt],
-        args: &[Val],
+        (args, data): (&[Val], &[bool]),
     ) -> Result<Option<Val>> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
         self.frames.push(vec![Arc::default()]);
+        self.levels.push(Levels::of(function, data));
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
             self.bind(&param.name.text, arg.clone());
         }
         let flow = self.run(body);
         self.depth -= 1;
+        self.levels.pop();
         self.frames.pop();
         self.calls = outer;
         match flow? {
@@ -210,10 +223,10 @@ impl<'a> Tracer<'a> {
             (Some(_), _) => name("_lupmf"),
             (None, suffix) => name(suffix),
         };
-        let mut density = self.call_with(span, &called, &values)?;
+        let exprs = std::iter::once(value).chain(args);
+        let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
+        let mut density = self.call_of(span, &called, &values, &data)?;
         if self.in_density && user.is_none() && self.unnormalized {
-            let exprs = std::iter::once(value).chain(args);
-            let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
             if counted {
                 if self.leaves_out {
                     density = self.density_left_out(span, &name(suffix).text, &distribution.text, &values, &data)?;
@@ -249,7 +262,11 @@ impl<'a> Tracer<'a> {
     /// Whether an expression is data: by its type, or in a function by what it was given.
     fn is_data(&self, expr: &Expr, value: &Val) -> bool {
         let typed = self.checked.types.get(&expr.span).is_some_and(|typed| typed.level.is_data());
-        typed || self.depth > 0 && value.is_known()
+        let Some(levels) = self.levels.last().filter(|_| !typed && value.is_known()) else { return typed };
+        mentioned_in(expr).iter().all(|name| match levels.params.iter().find(|(param, _)| param == name) {
+            Some((_, is_data)) => *is_data,
+            None => levels.locals || self.value(name).is_some_and(|local| local.kind.is_int()),
+        })
     }
 
     /// What a density without constants lacks.
@@ -290,6 +307,23 @@ impl<'a> Tracer<'a> {
             }
             _ => None,
         })
+    }
+}
+
+/// What is data in a call of a function of the program. Stan compiles a function for each combination of types.
+#[derive(Clone, Debug)]
+pub(super) struct Levels {
+    /// Its parameters, and whether they are given data.
+    params: Vec<(Arc<str>, bool)>,
+    /// Whether its own variables are data, where they are no ints: they have the type that holds all arguments.
+    locals: bool,
+}
+
+impl Levels {
+    /// Of a call with these arguments, each of which is data or not.
+    pub(super) fn of(function: &Function, data: &[bool]) -> Self {
+        let names = function.params.iter().map(|param| param.name.text.clone());
+        Self { params: names.zip(data.iter().copied()).collect(), locals: data.iter().all(|d| *d) }
     }
 }
 

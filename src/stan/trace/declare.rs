@@ -1,9 +1,13 @@
 //! Declarations: sizes, data, parameters from unconstrained numbers, and what constraints demand of known values.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use super::constrained::distinct;
+use super::loops::mentioned;
 use super::supports::{is_positive_definite, place_of};
 use super::tuple::has_tuples;
-use super::{Result, Tracer, unsupported, wrong};
+use super::{Problem, Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::stan::data;
 use crate::stan::syntax::ast::{Constraint, Expr, SizedKind, SizedType, Stmt, StmtKind, Variable};
@@ -13,7 +17,7 @@ use crate::types::ComplexPart;
 /// A variable of a block that is an output, or a leaf of one with tuples, or a part of one of complex numbers.
 #[derive(Clone, Debug)]
 pub(in crate::stan) struct Declared {
-    pub(in crate::stan) name: std::sync::Arc<str>,
+    pub(in crate::stan) name: Arc<str>,
     pub(in crate::stan) value: Val,
 }
 
@@ -147,7 +151,7 @@ impl Tracer<'_> {
                 let message = "a size that depends on parameters and has no bound: known, not supported yet";
                 let help = Some("give it a bound: `min({n, 1000})` in the place of `n`".to_owned());
                 let message = message.to_owned();
-                Err(Box::new(super::Problem { span, message, help, unsupported: true, again: None }))
+                Err(Box::new(Problem { span, message, help, unsupported: true, again: None, others: vec![] }))
             }
         }
     }
@@ -220,26 +224,43 @@ impl Tracer<'_> {
 
     /// `data { … }`: every variable gets its value of the data.
     pub(in crate::stan) fn read_data(&mut self, stmts: &[Stmt], given: &data::StanData) -> Result<()> {
+        let mut problems: Vec<Problem> = vec![];
+        // Of what has no value nothing can be told that depends on it.
+        let mut unread: BTreeSet<Arc<str>> = BTreeSet::new();
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
             for variable in variables {
-                let name = &variable.name;
-                if has_tuples(ty) {
-                    let value = self.tuple_of_data(variable, ty, given)?;
-                    self.bind(&name.text, value);
-                    self.check_variable(variable, ty)?;
-                    continue;
+                if mentioned(stmt).is_disjoint(&unread) {
+                    match self.read_variable(variable, ty, given) {
+                        Ok(()) => continue,
+                        Err(problem) if problem.unsupported || problem.again.is_some() => return Err(problem),
+                        Err(problem) => problems.push(*problem),
+                    }
                 }
-                let (kind, shape) = self.sized(ty, &variable.old_dims)?;
-                let array = match data::read(given, &name.text, kind, &shape) {
-                    Ok(array) => array,
-                    Err(why) => return wrong(name.span, why),
-                };
-                self.bind(&name.text, Val::of_data(kind, array));
-                self.check_variable(variable, ty)?;
+                unread.insert(variable.name.text.clone());
             }
         }
-        Ok(())
+        let mut problems = problems.into_iter();
+        match problems.next() {
+            Some(first) => Err(Box::new(Problem { others: problems.collect(), ..first })),
+            None => Ok(()),
+        }
+    }
+
+    fn read_variable(&mut self, variable: &Variable, ty: &SizedType, given: &data::StanData) -> Result<()> {
+        let name = &variable.name;
+        if has_tuples(ty) {
+            let value = self.tuple_of_data(variable, ty, given)?;
+            self.bind(&name.text, value);
+            return self.check_variable(variable, ty);
+        }
+        let (kind, shape) = self.sized(ty, &variable.old_dims)?;
+        let array = match data::read(given, &name.text, kind, &shape) {
+            Ok(array) => array,
+            Err(why) => return wrong(name.span, why),
+        };
+        self.bind(&name.text, Val::of_data(kind, array));
+        self.check_variable(variable, ty)
     }
 
     /// What the constraints of a block's variables demand, at its end.

@@ -85,19 +85,22 @@ pub(super) struct Problem {
     pub(super) unsupported: bool,
     /// What somebody around is to do instead of telling it.
     again: Option<recursion::Again>,
+    /// What else is wrong, of the data.
+    pub(super) others: Vec<Problem>,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Box<Problem>>;
 
 /// A mistake in the program or the data.
 pub(super) fn wrong<T>(span: Span, message: impl Into<String>) -> Result<T> {
-    Err(Box::new(Problem { span, message: message.into(), help: None, unsupported: false, again: None }))
+    let message = message.into();
+    Err(Box::new(Problem { span, message, help: None, unsupported: false, again: None, others: vec![] }))
 }
 
 /// What is right, but not there yet.
 pub(super) fn unsupported<T>(span: Span, what: impl std::fmt::Display) -> Result<T> {
     let message = format!("{what}: known, not supported yet");
-    Err(Box::new(Problem { span, message, help: None, unsupported: true, again: None }))
+    Err(Box::new(Problem { span, message, help: None, unsupported: true, again: None, others: vec![] }))
 }
 
 /// How many nodes a program may make: more is no program to compile.
@@ -129,6 +132,8 @@ pub(super) struct Tracer<'a> {
     calls: u32,
     call_ids: HashMap<(u32, Span), u32>,
     depth: usize,
+    /// What is data in the calls of functions of the program that are under way.
+    levels: Vec<call::Levels>,
     closures: usize,
     /// Functions of the text that were written, and what tells their names from those of another function's.
     pub(super) routines: routine::Routines,
@@ -177,6 +182,7 @@ impl<'a> Tracer<'a> {
             calls: 0,
             call_ids: HashMap::default(),
             depth: 0,
+            levels: Vec::new(),
             closures: 0,
             routines: routine::Routines::default(),
             recursion: recursion::Recursion::default(),

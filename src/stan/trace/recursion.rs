@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::call::Levels;
 use super::called::SO_FAR;
 use super::flow::Flow;
 use super::routine::{ADDED, BEFORE, Called};
@@ -36,7 +37,7 @@ impl Problem {
 }
 
 fn again<T>(span: Span, message: String, again: Again) -> Result<T> {
-    Err(Box::new(Problem { span, message, help: None, unsupported: true, again: Some(again) }))
+    Err(Box::new(Problem { span, message, help: None, unsupported: true, again: Some(again), others: vec![] }))
 }
 
 /// A call that is being run in its place.
@@ -336,6 +337,8 @@ impl<'a> Tracer<'a> {
         };
         let active = std::mem::take(&mut self.recursion.active);
         self.frames.push(vec![Arc::default()]);
+        let data: Vec<bool> = known.iter().map(Option::is_some).collect();
+        self.levels.push(Levels::of(function, &data));
         self.depth += 1;
         let made = self.inside(|t| {
             let before = t.input(span, BEFORE, Kind::REAL, vec![])?;
@@ -355,6 +358,7 @@ impl<'a> Tracer<'a> {
             }
         });
         self.depth -= 1;
+        self.levels.pop();
         self.frames.pop();
         self.recursion.active = active;
         let (value, graph, terms) = made?;

@@ -33,6 +33,25 @@ fn stopped_in_warmup_nothing_is_said_to_be_drawn() {
 }
 
 #[test]
+fn a_fatal_error_of_the_program_loses_no_draws() {
+    let folder = Folder::new("stopped-fatal");
+    let program = folder.0.join("fatal.stan").display().to_string();
+    let text = "parameters { real x; } model { x ~ normal(0, 1); if (x > 3.2) fatal_error(\"too far: \", x); }";
+    std::fs::write(&program, text).expect("a file can be written");
+    let file = folder.0.join("draws.csv").display().to_string();
+    let sizes = ["--chains", "4", "--warmup", "0", "--stepsize", "0.5", "--draws", "30000"];
+    let how = ["--seed", "2", "--threads", "1", "--codegen", "off"];
+    let run = [&["sample", &program, "--output", &file], &sizes[..], &how].concat();
+    let output = autobatch(&run).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("draws of each chain are kept") && said.contains("draws written to"), "{said}");
+    assert!(said.contains("\nerror: fatal_error: too far: 3."), "{said}");
+    let chain = std::fs::read_to_string(folder.0.join("draws_1.csv")).expect("the chain has a file");
+    assert!(chain.lines().filter(|line| line.starts_with(['-', '0'])).count() > 20, "{chain}");
+}
+
+#[test]
 fn a_batch_system_gets_what_was_drawn() {
     let folder = Folder::new("stopped-term");
     let file = folder.0.join("draws.json").display().to_string();

@@ -25,6 +25,25 @@ fn refused(name: &str, program: &str, data: Value) -> (String, String) {
 }
 
 #[test]
+fn all_faults_of_the_data_are_told_but_what_depends_on_one_that_is_not_there() {
+    let program = "data { int N; vector<upper=10>[N] y; int K; vector[K] of_k; array[N] int<lower=1> g; simplex[2] p; } \
+                   parameters { real m; } model { m ~ normal(0, 1); }";
+    let data = json!({"N": 2, "y": [1, 11], "of_k": [1], "g": [1], "p": [0.3, 0.8]});
+    let error = translated("faults", program, data).expect_err("it is refused");
+    let told: Vec<(&str, &[String])> = error.diagnostics().iter().map(|d| (&*d.message, &d.notes[..])).collect();
+    let notes: Vec<bool> = told.iter().map(|(_, notes)| notes[0].starts_with("(in '")).collect();
+    assert_eq!(notes, [true; 4], "{told:?}");
+    let messages: Vec<&str> = told.iter().map(|(message, _)| *message).collect();
+    let wanted = [
+        "`y[2]` is 11, but must be at most 10",
+        "the data lack `K`, int",
+        "`g` has 1 entries, but the program declares array[] int of size 2",
+        "`p` is no simplex: its sum is 1.1",
+    ];
+    assert_eq!(messages, wanted);
+}
+
+#[test]
 fn every_code_of_the_translator_has_a_program_that_gives_it() {
     let text = read(&root().join("grammar/errors.d/stan_translate.md"));
     for section in text.split("\n## ").map(|section| section.trim_start_matches("## ")) {

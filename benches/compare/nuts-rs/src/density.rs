@@ -16,6 +16,8 @@ pub enum Model {
     EightSchools { y: Vec<f64>, sigma: Vec<f64> },
     Normal { d: usize },
     Correlated { mean: Vec<f64>, precision: Vec<f64> },
+    Kidscore { score: Vec<f64>, iq: Vec<f64> },
+    Wells { switched: Vec<f64>, dist: Vec<f64> },
 }
 
 /// Rows of a tile of the logistic regression: its part of `x` stays in the cache for the second use.
@@ -36,6 +38,8 @@ impl Model {
             "correlated10" | "correlated100" => {
                 Model::Correlated { mean: list("mean"), precision: list("precision") }
             }
+            "kidscore" => Model::Kidscore { score: list("kid_score"), iq: list("mom_iq") },
+            "wells" => Model::Wells { switched: list("switched"), dist: list("dist") },
             _ => return None,
         })
     }
@@ -45,6 +49,8 @@ impl Model {
             Model::Logistic { d, .. } | Model::Normal { d } => *d,
             Model::EightSchools { y, .. } => y.len() + 2,
             Model::Correlated { mean, .. } => mean.len(),
+            Model::Kidscore { .. } => 3,
+            Model::Wells { .. } => 2,
         }
     }
 }
@@ -96,6 +102,8 @@ impl CpuLogpFunc for Density {
             Model::EightSchools { y, sigma } => eight_schools(y, sigma, q, grad),
             Model::Normal { .. } => normal(q, grad),
             Model::Correlated { mean, precision } => correlated(mean, precision, q, grad, &mut self.part),
+            Model::Kidscore { score, iq } => kidscore(score, iq, q, grad),
+            Model::Wells { switched, dist } => wells(switched, dist, q, grad, &mut self.eta, &mut self.part),
         };
         if std::mem::take(&mut self.for_metric) {
             grad.fill(1.0);
@@ -198,4 +206,58 @@ fn correlated(mean: &[f64], precision: &[f64], q: &[f64], grad: &mut [f64], cent
         *g = -dot(row, centred);
     }
     0.5 * dot(centred, grad)
+}
+
+/// In independent partial sums, as [`dot`]: of the residuals, of their squares, and of their products with the covariate.
+fn kidscore(score: &[f64], iq: &[f64], q: &[f64], grad: &mut [f64]) -> f64 {
+    let (intercept, slope, sigma) = (q[0], q[1], q[2].exp());
+    let mut sums = [[0.0; WIDTH]; 3];
+    let whole = score.len() / WIDTH * WIDTH;
+    for (score, iq) in score[..whole].chunks_exact(WIDTH).zip(iq[..whole].chunks_exact(WIDTH)) {
+        for i in 0..WIDTH {
+            let residual = score[i] - f64::mul_add(slope, iq[i], intercept);
+            sums[0][i] += residual;
+            sums[1][i] = f64::mul_add(residual, residual, sums[1][i]);
+            sums[2][i] = f64::mul_add(residual, iq[i], sums[2][i]);
+        }
+    }
+    let [mut sum, mut squares, mut products] = sums.map(|sums| sums.iter().sum::<f64>());
+    for (score, iq) in score[whole..].iter().zip(&iq[whole..]) {
+        let residual = score - f64::mul_add(slope, *iq, intercept);
+        sum += residual;
+        squares += residual * residual;
+        products += residual * iq;
+    }
+    let (n, precision, scale) = (score.len() as f64, 1.0 / (sigma * sigma), sigma / 2.5);
+    grad[0] = sum * precision;
+    grad[1] = products * precision;
+    grad[2] = squares * precision - n - 2.0 * scale * scale / (1.0 + scale * scale) + 1.0;
+    -0.5 * squares * precision - n * q[2] - (scale * scale).ln_1p() + q[2]
+}
+
+fn wells(switched: &[f64], dist: &[f64], q: &[f64], grad: &mut [f64], eta: &mut [f64], part: &mut [f64]) -> f64 {
+    let mut lp = 0.0;
+    grad.fill(0.0);
+    for (y, x) in switched.chunks(ROWS).zip(dist.chunks(ROWS)) {
+        let (eta, part) = (&mut eta[..y.len()], &mut part[..y.len()]);
+        eta.iter_mut().zip(x).for_each(|(eta, x)| *eta = f64::mul_add(q[1], *x, q[0]));
+        unary(UnaryFn::Log1pExp, eta, part);
+        lp += dot(y, eta) - total(part);
+        unary(UnaryFn::InvLogit, eta, part);
+        part.iter_mut().zip(y).for_each(|(p, y)| *p = y - *p);
+        grad[0] += total(part);
+        grad[1] += dot(part, x);
+    }
+    lp
+}
+
+/// In independent partial sums.
+fn total(x: &[f64]) -> f64 {
+    let mut sums = [0.0; WIDTH];
+    let chunks = x.chunks_exact(WIDTH);
+    let rest: f64 = chunks.remainder().iter().sum();
+    for x in chunks {
+        (0..WIDTH).for_each(|i| sums[i] += x[i]);
+    }
+    sums.iter().sum::<f64>() + rest
 }
