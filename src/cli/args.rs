@@ -448,6 +448,9 @@ pub(super) struct FmtArgs {
     /// The programs; `-` reads standard input and writes standard output
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// What standard input is called in messages; a name that ends in .stan makes it a Stan program
+    #[arg(long, value_name = "FILE")]
+    pub(super) stdin_name: Option<PathBuf>,
     /// Change nothing; fail when a file is not formatted
     #[arg(long)]
     pub(super) check: bool,

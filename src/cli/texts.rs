@@ -54,8 +54,9 @@ pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
     let mut failed = false;
     for file in &args.files {
         let text = read(file)?;
+        let name = args.stdin_name.as_ref().filter(|_| file == Path::new("-")).unwrap_or(file);
         let formatted =
-            if is_stan_text(file) { formatted(file, &text, args) } else { formatted_ab(file, &text, args)? };
+            if is_stan_text(name) { formatted(name, &text, args) } else { formatted_ab(name, &text, args)? };
         let formatted = match formatted {
             Ok(formatted) => formatted,
             Err(error) => {
@@ -67,7 +68,7 @@ pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
         if file == Path::new("-") && !args.check {
             print(&formatted);
         } else if args.check && formatted != text {
-            print(&format!("{}: not formatted\n", file.display()));
+            print(&format!("{}: not formatted\n", name.display()));
             failed = true;
         } else if formatted != text {
             use std::io::Write as _;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use lalrpop_util::ParseError;
 
+use crate::base::names::closest;
 use crate::base::stack::with_room;
 use crate::base::{Diagnostic, FileId, SourceMap, Span};
 use crate::stan::syntax::ast::{Block, Functions, Program};
@@ -200,7 +201,7 @@ impl ProgramParser<'_> {
             let what = crate::stan::syntax::unexpected::described(self.sources, first);
             let message = format!("{what} stands outside of the blocks");
             let diagnostic = Diagnostic::error("E2012", message, span, "not in a block");
-            diagnostic.with_help(match first.token {
+            diagnostic.with_help(self.block_meant(lexemes).unwrap_or(match first.token {
                 Token::RBrace => "remove it",
                 token if token.is_type() || token == Token::Void => {
                     "declarations stand in a block, such as `data { … }`, and functions in `functions { … }`"
@@ -209,9 +210,28 @@ impl ProgramParser<'_> {
                     "the two words of a block's name stand in one line: `transformed data`, `generated quantities`"
                 }
                 _ => "statements stand in a block, such as `model { … }`",
-            })
+            }))
         };
         self.report(diagnostic);
+    }
+
+    /// The block whose name words before a brace may be.
+    fn block_meant(&self, lexemes: &[Lexeme]) -> Option<&'static str> {
+        const HELP: [(&str, &str); 7] = [
+            ("functions", "did you mean `functions { … }`?"),
+            ("data", "did you mean `data { … }`?"),
+            ("transformed data", "did you mean `transformed data { … }`?"),
+            ("parameters", "did you mean `parameters { … }`?"),
+            ("transformed parameters", "did you mean `transformed parameters { … }`?"),
+            ("model", "did you mean `model { … }`?"),
+            ("generated quantities", "did you mean `generated quantities { … }`?"),
+        ];
+        let brace = lexemes.iter().take(3).position(|l| l.token == Token::LBrace)?;
+        let words: Vec<&str> = lexemes[..brace].iter().map(|l| source(self.sources, l.span)).collect();
+        let words = words.join(" ");
+        // The words are right where they stand in two lines.
+        let name = closest(&words, HELP.iter().map(|(name, _)| *name)).filter(|name| *name != words)?;
+        HELP.iter().find(|(block, _)| *block == name).map(|(_, help)| *help)
     }
 
     /// Whether something among these tokens was reported by the lexer or by layout.

@@ -1,6 +1,7 @@
 //! The command line as a user meets it when something is wrong: a clear error and an exit code, never a panic, an abort or a
 //! hang, and nothing lost that was done.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -741,6 +742,12 @@ fn programs_of_stan_are_checked_and_formatted() {
     assert_eq!(std::fs::read_to_string(&model).expect("it is there"), wanted);
     assert!(output(&["fmt", "--check", &model]).status.success());
     assert!(output(&["check", "--deny-warnings", &model]).status.success());
+    // From standard input, by its name.
+    let mut piped = autobatch(&["fmt", "-", "--stdin-name", "old.stan"]);
+    let mut child = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("it is piped").write_all(b"model{target+=1;}").expect("it reads");
+    let formatted = child.wait_with_output().expect("it ends").stdout;
+    assert_eq!(String::from_utf8_lossy(&formatted), "model {\n  target += 1;\n}\n");
     // included files are beside the program, or where the option says
     let main = folder.file("main.stan", "data {\n  #include sizes.stan\n}\n");
     assert!(error(&["check", &main]).contains("E2019"));

@@ -296,6 +296,8 @@ const SLIPS: &[&str] = &[
     "data int N;\nmodel { }",
     "model { };",
     "transformed\ndata { }",
+    "modle { real x = 1; }",
+    "generated quantites { real x = 1; }",
     "model { x = 3 y; }",
     "model { x = a.b; }",
     "model { real _x; }",
