@@ -80,14 +80,17 @@ pub(super) fn sample(args: &SampleArgs) -> Result<ExitCode, Error> {
     // That of the program is told at the end, when what there is of draws is kept.
     let fatal = draws.fatal.take();
     let stopped = stop.load(Ordering::Relaxed) || fatal.is_some();
-    let how_it_ended = |draws: &Draws| match fatal {
-        Some(error) => Err(error),
+    let how_it_ended = |draws: &Draws| match &fatal {
+        Some(error) => Err(error.clone()),
         None if stopped => Ok(interrupted()),
         None => Ok(ExitCode::from(u8::from(!draws.traps.is_empty()))),
     };
     if draws.chains.is_empty() {
         profile::write(args.profile.as_deref(), &draws.stats)?;
         trace::write(&args.trace, &draws.stats)?;
+        if let Some(fatal) = fatal {
+            return Err(fatal);
+        }
         if !stopped {
             tell_why(&loaded, SAMPLED, &Starts::new(job.starts.as_ref(), &job.settings), &options);
         }

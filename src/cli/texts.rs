@@ -52,6 +52,10 @@ fn check_stan(file: &Path, args: &CheckArgs) -> Result<bool, Error> {
 /// Formats programs in place.
 pub(super) fn fmt(args: &FmtArgs) -> Result<ExitCode, Error> {
     let mut failed = false;
+    if let Some(name) = args.stdin_name.as_ref().filter(|_| !args.files.iter().any(|file| file == Path::new("-"))) {
+        let message = format!("--stdin-name {}: `-` is not among the files", name.display());
+        return Err(Error::new(ErrorKind::Option, message));
+    }
     for file in &args.files {
         let text = read(file)?;
         let name = args.stdin_name.as_ref().filter(|_| file == Path::new("-")).unwrap_or(file);

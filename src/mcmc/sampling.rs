@@ -399,12 +399,17 @@ impl Sampling {
             });
             let run = |bound: &Bound| {
                 let (results, ended) = bound.run_keeping(&budget, options, &recorder)?;
+                let is_ended = ended.is_some();
                 if let Some(error) = ended {
                     fatal.get_or_init(|| error);
                 }
-                Ok(results)
+                Ok((results, is_ended))
             };
-            let results = if self.pools() { self.run_waves(bound, &recorder, &run, options) } else { run(bound) };
+            let results = if self.pools() {
+                self.run_waves(bound, &recorder, &run, options)
+            } else {
+                run(bound).map(|(results, _)| results)
+            };
             drop(running);
             results
         })?;

@@ -74,6 +74,9 @@ impl Learnt {
     }
 }
 
+/// Runs the chains of a wave, and says whether one of them ended the run.
+pub(super) type RunWave<'a> = &'a dyn Fn(&Bound) -> Result<(Results, bool), Error>;
+
 impl Sampling {
     /// Whether warmup is pooled.
     pub fn pools(&self) -> bool {
@@ -216,12 +219,12 @@ impl Sampling {
         &self,
         bound: &Bound,
         recorder: &Recorder<'_>,
-        run: &dyn Fn(&Bound) -> Result<Results, Error>,
+        run: RunWave<'_>,
         options: &Options,
     ) -> Result<Results, Error> {
         let blocks = (0..self.chains).step_by(BLOCK).map(|first| BLOCK.min(self.chains - first));
         let mut states: Vec<BlockStates> = blocks.map(BlockStates::start).collect();
-        let mut results = run(bound)?;
+        let (mut results, mut ended) = run(bound)?;
         loop {
             let lanes = states.iter_mut().flat_map(|block| &mut block.lanes).enumerate();
             for (chain, lane) in lanes {
@@ -229,9 +232,9 @@ impl Sampling {
                     (lane.iteration, lane.state) = (state[self.state.place(ITERATION).start], state);
                 }
             }
-            let mut stopped = false;
+            let mut stopped = ended;
             for trap in results.traps() {
-                stopped |= trap.kind == TrapKind::Interrupted || trap.is_fatal();
+                stopped |= trap.kind == TrapKind::Interrupted;
                 let lane = &mut states[trap.position / BLOCK].lanes[trap.position % BLOCK];
                 lane.trap = Some(StoredTrap::of(trap));
             }
@@ -252,7 +255,8 @@ impl Sampling {
             let mut wave = self.bound_to(&next, options)?;
             // They are the same, and large.
             wave.inputs_mut().shared = bound.inputs().shared.clone();
-            results = run(&wave)?.after(&results);
+            let (next, ends) = run(&wave)?;
+            (results, ended) = (next.after(&results), ends);
         }
     }
 }

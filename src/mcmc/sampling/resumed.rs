@@ -90,6 +90,10 @@ pub fn resume(
     } else {
         None
     };
+    // What was stored stays, and can be read.
+    if let Some(fatal) = run.fatal.take() {
+        return Err(fatal);
+    }
     let waits = sampling.pools() && !run.stopped && progress.open.iter().any(|chain| chains.contains(chain));
     Ok(Resumed { store, chains, run, progress, waits, stored })
 }

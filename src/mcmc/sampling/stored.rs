@@ -29,6 +29,8 @@ pub type Warn<'a> = &'a dyn Fn(&Bound);
 pub struct StoredRun {
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// What a chain said that ended the run, as `fatal_error` of Stan does.
+    pub fatal: Option<Error>,
     /// Iterations, of all chains, that were there already.
     pub resumed: u64,
     /// Iterations, of all chains, that are there now.
@@ -109,13 +111,13 @@ impl Sampling {
             let writer = scope.spawn(|| writer.write(&over, asked.as_deref()));
             let results = {
                 let _over = Ending(&over);
-                bound.run_within(&budget, &options, recorder)
+                bound.run_keeping(&budget, &options, recorder)
             };
             drop(running);
             (results, writer.join())
         });
         let written = written.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let results = results?;
+        let (results, fatal) = results?;
         // Why a chain found no start is known only now.
         let mut at_end = Vec::new();
         for mut stored in written? {
@@ -134,7 +136,8 @@ impl Sampling {
         self.tell_learnt(store, chains.start / BLOCK, &at_end)?;
         Ok(StoredRun {
             reached: Reached::of(&recorder.states(), &self.iterations()).after(start.elapsed().as_secs_f64()),
-            stopped: results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
+            stopped: fatal.is_some() || results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
+            fatal,
             resumed,
             iterations: at_end.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum(),
             can_go_on: self.pools() && self.can_go_on(store, &at_end)?,

@@ -46,6 +46,7 @@ pub use declare::unsized_type;
 pub use meanings::{LibraryFunction, library_function, library_names, meanings};
 pub use scope::BlockName;
 pub use types::{Level, Suffix, spelled};
+pub(super) use warnings::parts;
 
 /// What is known about a program. It is whole only where there are no errors.
 #[derive(Clone, Debug, Default)]

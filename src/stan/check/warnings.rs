@@ -76,7 +76,7 @@ pub(super) fn names_in<'e>(expr: &'e Expr, into: &mut Vec<&'e Name>) {
 }
 
 /// The expressions in an expression.
-pub(super) fn parts(expr: &Expr) -> Vec<&Expr> {
+pub(in crate::stan) fn parts(expr: &Expr) -> Vec<&Expr> {
     match &expr.kind {
         ExprKind::Unary(_, a) | ExprKind::Transpose(a) | ExprKind::Paren(a) => vec![a],
         ExprKind::Binary(_, a, b) => vec![a, b],

@@ -228,9 +228,10 @@ impl ProgramParser<'_> {
         ];
         let brace = lexemes.iter().take(3).position(|l| l.token == Token::LBrace)?;
         let words: Vec<&str> = lexemes[..brace].iter().map(|l| source(self.sources, l.span)).collect();
-        let words = words.join(" ");
+        let written = words.join(" ");
+        let words = written.to_lowercase();
         // The words are right where they stand in two lines.
-        let name = closest(&words, HELP.iter().map(|(name, _)| *name)).filter(|name| *name != words)?;
+        let name = closest(&words, HELP.iter().map(|(name, _)| *name)).filter(|name| *name != written)?;
         HELP.iter().find(|(block, _)| *block == name).map(|(_, help)| *help)
     }
 

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::flow::Flow;
-use super::loops::mentioned_in;
 use super::{MAX_CALLS, Result, Tracer, constants, unsupported, wrong};
 use crate::base::Span;
-use crate::stan::check::CalledFunction;
-use crate::stan::syntax::ast::{Expr, Function, Name, Stmt, Truncation};
+use crate::stan::check::{CalledFunction, Level, parts};
+use crate::stan::syntax::ast::{Expr, ExprKind, Function, Name, Stmt, Truncation};
 use crate::stan::value::{Base, Kind, Val};
 
 /// Whether a value may be given for a parameter of a kind, and how many promotions that takes.
@@ -61,14 +60,16 @@ impl<'a> Tracer<'a> {
         }
         let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         let values = self.with_complex(name, values);
-        let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
-        let value = self.call_of(span, name, &values, &data)?;
+        let own = self.has_function(&without_u(&name.text));
+        let levels = if own { self.levels_of(args) } else { vec![] };
+        let value = self.call_of(span, name, &values, levels)?;
         let Some(base) = name.text.strip_suffix("_lupdf").or_else(|| name.text.strip_suffix("_lupmf")) else {
             return Ok(value);
         };
-        if !self.leaves_out || !self.unnormalized || self.has_function(&without_u(&name.text)) {
+        if !self.leaves_out || !self.unnormalized || own {
             return Ok(value);
         }
+        let data = self.are_data(args);
         if values.iter().any(|v| v.counted().is_some()) {
             return self.density_left_out(span, &without_u(&name.text), base, &values, &data);
         }
@@ -95,12 +96,12 @@ impl<'a> Tracer<'a> {
 
     /// A call with values, of which those that are known are data.
     pub(super) fn call_with(&mut self, span: Span, name: &Name, values: &[Val]) -> Result<Val> {
-        let data: Vec<bool> = values.iter().map(Val::is_known).collect();
-        self.call_of(span, name, values, &data)
+        let level = |value: &Val| if value.is_known() { Level::Data } else { Level::Parameter };
+        self.call_of(span, name, values, values.iter().map(level).collect())
     }
 
-    /// A call with values; which of them are data matters to what densities in a function of the program leave out.
-    fn call_of(&mut self, span: Span, name: &Name, values: &[Val], data: &[bool]) -> Result<Val> {
+    /// A call with values. Of a function of the program it matters which are data, to what densities in it leave out.
+    pub(super) fn call_of(&mut self, span: Span, name: &Name, values: &[Val], levels: Vec<Level>) -> Result<Val> {
         let plain = without_u(&name.text);
         if self.has_function(&plain) {
             let own = Name { text: plain.as_ref().into(), span: name.span };
@@ -111,7 +112,7 @@ impl<'a> Tracer<'a> {
             if own.text.ends_with("_lpdf") || own.text.ends_with("_lpmf") {
                 self.unnormalized = own.text != name.text;
             }
-            let value = self.inline(span, function, values, data);
+            let value = self.inline(span, function, values, &levels);
             self.unnormalized = unnormalized;
             return match value? {
                 Some(value) => Ok(value),
@@ -126,15 +127,15 @@ impl<'a> Tracer<'a> {
         let values = args.iter().map(|e| self.eval_counted(e)).collect::<Result<Vec<_>>>()?;
         match self.user_function(name, &values) {
             Some(function) => {
-                let data: Vec<bool> = args.iter().zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
-                self.inline(span, function, &values, &data).map(|_| ())
+                let levels = self.levels_of(args);
+                self.inline(span, function, &values, &levels).map(|_| ())
             }
             None => unsupported(span, format!("`{}`", name.text)),
         }
     }
 
     /// Runs a function of the program.
-    fn inline(&mut self, span: Span, function: &'a Function, args: &[Val], data: &[bool]) -> Result<Option<Val>> {
+    fn inline(&mut self, span: Span, function: &'a Function, args: &[Val], levels: &[Level]) -> Result<Option<Val>> {
         let Some(body) = &function.body else {
             return wrong(span, format!("`{}` has no body", function.name.text));
         };
@@ -148,8 +149,9 @@ impl<'a> Tracer<'a> {
         for (param, arg) in function.params.iter().zip(args) {
             given.push(self.as_type(param.span, arg.clone(), &param.ty)?);
         }
-        let value =
-            self.enter(span, function, given, |t, given| t.run_in_place(span, function, body, (given, data)))?;
+        let value = self.enter(span, function, given, Levels::of(function, levels), |t, given, levels| {
+            t.run_in_place(span, function, body, (given, levels))
+        })?;
         match (&function.result, value) {
             (Some(ty), Some(value)) => self.as_type(span, value, ty).map(Some),
             (_, value) => Ok(value),
@@ -161,13 +163,13 @@ impl<'a> Tracer<'a> {
         span: Span,
         function: &'a Function,
         body: &'a [Stmt],
-        (args, data): (&[Val], &[bool]),
+        (args, levels): (&[Val], Levels),
     ) -> Result<Option<Val>> {
         let next = self.call_ids.len() as u32 + 1;
         let calls = *self.call_ids.entry((self.calls, span)).or_insert(next);
         let outer = std::mem::replace(&mut self.calls, calls);
         self.frames.push(vec![Arc::default()]);
-        self.levels.push(Levels::of(function, data));
+        self.levels.push(levels);
         self.depth += 1;
         for (param, arg) in function.params.iter().zip(args) {
             self.bind(&param.name.text, arg.clone());
@@ -223,9 +225,9 @@ impl<'a> Tracer<'a> {
             (Some(_), _) => name("_lupmf"),
             (None, suffix) => name(suffix),
         };
-        let exprs = std::iter::once(value).chain(args);
-        let data: Vec<bool> = exprs.zip(&values).map(|(e, v)| self.is_data(e, v)).collect();
-        let mut density = self.call_of(span, &called, &values, &data)?;
+        let levels: Vec<Level> = std::iter::once(value).chain(args).map(|e| self.level(e)).collect();
+        let data: Vec<bool> = levels.iter().map(Level::is_data).collect();
+        let mut density = self.call_of(span, &called, &values, levels)?;
         if self.in_density && user.is_none() && self.unnormalized {
             if counted {
                 if self.leaves_out {
@@ -259,14 +261,48 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Whether an expression is data: by its type, or in a function by what it was given.
-    fn is_data(&self, expr: &Expr, value: &Val) -> bool {
-        let typed = self.checked.types.get(&expr.span).is_some_and(|typed| typed.level.is_data());
-        let Some(levels) = self.levels.last().filter(|_| !typed && value.is_known()) else { return typed };
-        mentioned_in(expr).iter().all(|name| match levels.params.iter().find(|(param, _)| param == name) {
-            Some((_, is_data)) => *is_data,
-            None => levels.locals || self.value(name).is_some_and(|local| local.kind.is_int()),
-        })
+    /// Whether an expression is data: by its type, or in a function by the types that this call gives it.
+    fn is_data(&self, expr: &Expr) -> bool {
+        self.level(expr).is_data()
+    }
+
+    /// The levels of arguments.
+    pub(super) fn levels_of(&self, args: &[Expr]) -> Vec<Level> {
+        args.iter().map(|arg| self.level(arg)).collect()
+    }
+
+    /// Which of some arguments are data.
+    fn are_data(&self, args: &[Expr]) -> Vec<bool> {
+        args.iter().map(|arg| self.is_data(arg)).collect()
+    }
+
+    /// The level that an expression has in the call that is under way.
+    fn level(&self, expr: &Expr) -> Level {
+        let is_function = |name: &Name| self.value(&name.text).is_none();
+        let Some(typed) = self.checked.types.get(&expr.span) else {
+            let names = matches!(&expr.kind, ExprKind::Variable(name) if is_function(name));
+            return if names { Level::Data } else { Level::Parameter };
+        };
+        let Some(levels) = self.levels.last().filter(|_| !typed.level.is_data()) else { return typed.level.clone() };
+        let is_int = || Kind::of_type(&typed.ty).is_some_and(|kind| kind.is_int());
+        if levels.locals || is_int() {
+            return Level::Data;
+        }
+        match &expr.kind {
+            ExprKind::Variable(name) => match levels.params.iter().find(|(param, _)| *param == name.text) {
+                Some((_, level)) => level.clone(),
+                None if is_function(name) => Level::Data,
+                None => Level::Parameter,
+            },
+            ExprKind::Paren(inner) | ExprKind::Index { base: inner, .. } => self.level(inner),
+            ExprKind::TupleField { base, index, .. } => match self.level(base) {
+                Level::Tuple(parts) => parts.get(*index as usize - 1).cloned().unwrap_or(Level::Parameter),
+                level => level,
+            },
+            ExprKind::Tuple(parts) => Level::Tuple(parts.iter().map(|part| self.level(part)).collect()),
+            _ if parts(expr).into_iter().all(|part| self.is_data(part)) => Level::Data,
+            _ => Level::Parameter,
+        }
     }
 
     /// What a density without constants lacks.
@@ -311,19 +347,19 @@ impl<'a> Tracer<'a> {
 }
 
 /// What is data in a call of a function of the program. Stan compiles a function for each combination of types.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Levels {
     /// Its parameters, and whether they are given data.
-    params: Vec<(Arc<str>, bool)>,
+    params: Vec<(Arc<str>, Level)>,
     /// Whether its own variables are data, where they are no ints: they have the type that holds all arguments.
     locals: bool,
 }
 
 impl Levels {
-    /// Of a call with these arguments, each of which is data or not.
-    pub(super) fn of(function: &Function, data: &[bool]) -> Self {
+    /// Of a call with arguments of these levels.
+    pub(super) fn of(function: &Function, args: &[Level]) -> Self {
         let names = function.params.iter().map(|param| param.name.text.clone());
-        Self { params: names.zip(data.iter().copied()).collect(), locals: data.iter().all(|d| *d) }
+        Self { params: names.zip(args.iter().cloned()).collect(), locals: args.iter().all(Level::is_data) }
     }
 }
 

@@ -152,7 +152,8 @@ pub(super) fn left_out(name: &str, args: &[Val], data: &[bool]) -> Option<f64> {
             continue;
         }
         let values: Option<Vec<Vec<f64>>> = reads.iter().map(|i| args[of(*i)].reals()).collect();
-        let values = values?;
+        // Which of the data it is, lanes decide: it stays.
+        let Some(values) = values else { continue };
         let element = |v: &Vec<f64>, i: usize| if v.len() == 1 { v[0] } else { v[i] };
         sum += (0..n).map(|i| value(&values.iter().map(|v| element(v, i)).collect::<Vec<_>>())).sum::<f64>();
     }

@@ -229,8 +229,10 @@ impl Tracer<'_> {
         let mut unread: BTreeSet<Arc<str>> = BTreeSet::new();
         for stmt in stmts {
             let StmtKind::Declare { ty, variables } = &stmt.kind else { continue };
+            // Of all variables of a statement at once, for what few ask.
+            let depends = !unread.is_empty() && !mentioned(stmt).is_disjoint(&unread);
             for variable in variables {
-                if mentioned(stmt).is_disjoint(&unread) {
+                if !depends {
                     match self.read_variable(variable, ty, given) {
                         Ok(()) => continue,
                         Err(problem) if problem.unsupported || problem.again.is_some() => return Err(problem),

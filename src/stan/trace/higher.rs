@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::supports::shown;
 use super::{Result, Tracer, unsupported, wrong};
 use crate::base::Span;
+use crate::stan::check::Level;
 use crate::stan::emit::{Emitter, Line, simplified};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, ExprKind, Name};
@@ -105,7 +106,10 @@ impl<'a> Tracer<'a> {
                 let n = Val::int(all.shape[0] as i64);
                 let given: Vec<Val> =
                     [all.clone(), Val::int(1), n].into_iter().chain(rest[1..].iter().cloned()).collect();
-                self.call_with(span, &function, &given).map(Some)
+                // Of the array and the grain size, then the others; the ends of a part are ints.
+                let mut levels = self.levels_of(&args[1..]);
+                levels.splice(1..2, [Level::Data, Level::Data]);
+                self.call_of(span, &function, &given, levels).map(Some)
             }
             "map_rect" => self.map_rect(span, args).map(Some),
             _ if name.starts_with("integrate_1d") => self.integral(span, name, args).map(Some),

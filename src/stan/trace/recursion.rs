@@ -58,6 +58,8 @@ pub(super) struct Instance {
     /// The arguments that are known.
     known: Vec<Option<Val>>,
     unnormalized: bool,
+    /// Which arguments are data.
+    levels: Levels,
     shape: Option<Vec<usize>>,
     /// Whether it adds to the log density, and whether it reads it.
     target: bool,
@@ -98,11 +100,12 @@ impl<'a> Tracer<'a> {
         span: Span,
         function: &'a Function,
         args: Vec<Val>,
-        run: impl FnOnce(&mut Self, &[Val]) -> Result<Option<Val>>,
+        levels: Levels,
+        run: impl FnOnce(&mut Self, &[Val], Levels) -> Result<Option<Val>>,
     ) -> Result<Option<Val>> {
         let key = function.name.span;
         if self.recursion.found.contains(&key) && !args.iter().all(Val::is_known) {
-            return self.call_instance(span, function, &args);
+            return self.call_instance(span, function, &args, &levels);
         }
         if self.decided_by_lanes(key, &args) {
             self.recursion.found.insert(key);
@@ -114,12 +117,12 @@ impl<'a> Tracer<'a> {
         let (guards, routines) = (self.guards.len(), self.routines.depth);
         self.recursion.active.push(Active { function: key, args: args.clone(), guards, routines });
         let active = self.recursion.active.len();
-        let done = run(self, &args);
+        let done = run(self, &args, levels.clone());
         self.recursion.active.truncate(active - 1);
         match (done, mark) {
             (Err(why), Some(mark)) if why.again == Some(Again::Call(key)) => {
                 self.back_to(mark);
-                self.call_instance(span, function, &args)
+                self.call_instance(span, function, &args, &levels)
             }
             (done, _) => done,
         }
@@ -137,12 +140,19 @@ impl<'a> Tracer<'a> {
     }
 
     /// Calls the function of the text for these arguments.
-    fn call_instance(&mut self, span: Span, function: &'a Function, args: &[Val]) -> Result<Option<Val>> {
+    fn call_instance(
+        &mut self,
+        span: Span,
+        function: &'a Function,
+        args: &[Val],
+        levels: &Levels,
+    ) -> Result<Option<Val>> {
         let key = function.name.span;
         let unnormalized = self.unnormalized;
         let like = |i: &Instance| {
             i.function == key
                 && i.unnormalized == unnormalized
+                && i.levels == *levels
                 && i.shapes.iter().zip(args).all(|(shape, arg)| *shape == arg.shape)
         };
         let fits = |i: &Instance| {
@@ -167,11 +177,11 @@ impl<'a> Tracer<'a> {
                 let before = self.recursion.varying.get(&key).cloned().unwrap_or_default();
                 let mark = self.mark();
                 self.recursion.varying.entry(key).or_default().extend(differ.iter().copied());
-                match self.new_instance(span, function, args) {
+                match self.new_instance(span, function, args, levels) {
                     Err(why) if why.again.is_none() && !differ.is_empty() => {
                         self.back_to(mark);
                         self.recursion.varying.insert(key, before);
-                        self.new_instance(span, function, args)?
+                        self.new_instance(span, function, args, levels)?
                     }
                     made => made?,
                 }
@@ -222,7 +232,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Writes the function of the text for arguments like these.
-    fn new_instance(&mut self, span: Span, function: &'a Function, args: &[Val]) -> Result<usize> {
+    fn new_instance(&mut self, span: Span, function: &'a Function, args: &[Val], levels: &Levels) -> Result<usize> {
         let key = function.name.span;
         if args.iter().any(|arg| arg.counted().is_some()) {
             let text = &function.name.text;
@@ -258,6 +268,7 @@ impl<'a> Tracer<'a> {
                 shapes: args.iter().map(|arg| arg.shape.clone()).collect(),
                 known: known.clone(),
                 unnormalized: self.unnormalized,
+                levels: levels.clone(),
                 shape: shape.clone(),
                 target,
                 reads_target,
@@ -266,7 +277,7 @@ impl<'a> Tracer<'a> {
             };
             self.recursion.instances.push(instance);
             let (lines, number, loops) = self.routines.counts();
-            let traced = self.trace_body(span, function, args, &known);
+            let traced = self.trace_body(span, function, args, (&known, levels));
             let forget = |t: &mut Self| {
                 t.recursion.instances.truncate(at);
                 t.routines.back_to(lines, number, loops);
@@ -330,15 +341,14 @@ impl<'a> Tracer<'a> {
         span: Span,
         function: &'a Function,
         args: &[Val],
-        known: &[Option<Val>],
+        (known, levels): (&[Option<Val>], &Levels),
     ) -> Result<(Returned, Graph)> {
         let Some(body) = &function.body else {
             return wrong(span, format!("`{}` has no body", function.name.text));
         };
         let active = std::mem::take(&mut self.recursion.active);
         self.frames.push(vec![Arc::default()]);
-        let data: Vec<bool> = known.iter().map(Option::is_some).collect();
-        self.levels.push(Levels::of(function, &data));
+        self.levels.push(levels.clone());
         self.depth += 1;
         let made = self.inside(|t| {
             let before = t.input(span, BEFORE, Kind::REAL, vec![])?;

@@ -49,6 +49,16 @@ fn a_fatal_error_of_the_program_loses_no_draws() {
     assert!(said.contains("\nerror: fatal_error: too far: 3."), "{said}");
     let chain = std::fs::read_to_string(folder.0.join("draws_1.csv")).expect("the chain has a file");
     assert!(chain.lines().filter(|line| line.starts_with(['-', '0'])).count() > 20, "{chain}");
+    // A store can be read.
+    let store = folder.0.join("fatal.zarr").display().to_string();
+    let often = ["--set", "checkpoint_every=20"];
+    let run = [&["sample", &program, "--store", &store], &sizes[..], &how, &often].concat();
+    let output = autobatch(&run).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("error: fatal_error: too far: 3."), "{said}");
+    let summary = autobatch(&["summary", &store]).output().expect("it runs");
+    let table = String::from_utf8_lossy(&summary.stdout);
+    assert!(summary.status.success() && table.lines().any(|line| line.starts_with("x ")), "{table}");
 }
 
 #[test]
