@@ -56,7 +56,8 @@ pub(in crate::stan) struct LoopBody<'n> {
     pub(in crate::stan) going: Val,
     /// Whether a function of the program returns, if it may.
     pub(in crate::stan) returned: Option<Val>,
-    pub(in crate::stan) result: Option<Val>,
+    /// What it returns then: its plain parts.
+    pub(in crate::stan) results: Vec<Val>,
     /// What it adds to the log density.
     pub(in crate::stan) terms: Vec<Elem>,
 }
@@ -146,10 +147,10 @@ fn condition(text: String) -> String {
 impl LoopBody<'_> {
     /// The text of the loop, of the graph of its body.
     pub(in crate::stan) fn written(self, head: &mut LoopHead, graph: &mut Graph, slots: &[Slot]) -> Text {
-        let LoopBody { name, span, going, returned, result, terms } = self;
+        let LoopBody { name, span, going, returned, results, terms } = self;
         let mut values: Vec<&Val> = slots.iter().filter_map(|slot| slot.state.as_ref()).collect();
         values.push(&going);
-        values.extend(returned.iter().chain(&result));
+        values.extend(returned.iter().chain(&results));
         let (whole, mut summed) = parts(&values);
         summed.extend(&terms);
         simplified(graph, &whole, &summed);
@@ -160,10 +161,11 @@ impl LoopBody<'_> {
             LoopHead::For(_) => Names::new(&[graph], name),
         };
         let changed: Vec<(&Slot, String)> =
-            slots.iter().map(|slot| (slot, names.give(&slot.name, &slot.name))).collect();
+            slots.iter().map(|slot| (slot, names.give(&slot.name, slot.name.trim_end_matches("__")))).collect();
         let total = names.give(&Arc::from("target"), "target");
         let before = names.give(&Arc::from("target__"), "target_before");
-        let (flag, given) = (names.free("returned"), names.free("result"));
+        let flag = names.free("returned");
+        let given: Vec<String> = results.iter().map(|_| names.free("result")).collect();
         let mut lines: Vec<Line> = Vec::new();
         let line = |text: String, indent: usize| Line { text, indent, span: Some(span) };
         let mut params: Vec<String> = Vec::new();
@@ -213,7 +215,7 @@ impl LoopBody<'_> {
         if let Some(returned) = &returned {
             last.push(format!("{flag} = {};", emitter.result(returned)));
         }
-        if let Some(result) = &result {
+        for (result, given) in results.iter().zip(&given) {
             last.push(format!("{given} = {};", emitter.result(result)));
         }
         let states: Vec<(&str, String)> = (changed.iter())
@@ -284,8 +286,8 @@ impl LoopBody<'_> {
         if returned.is_some() {
             give(&mut own, "return", &flag, true, &[], false);
         }
-        if let Some(result) = &result {
-            give(&mut own, "result", &given, result.kind.is_int(), &result.shape, true);
+        for (result, given) in results.iter().zip(&given) {
+            give(&mut own, "result", given, result.kind.is_int(), &result.shape, true);
         }
         let head = format!("fn {name}({}{}) -> {} {{", params.join(", "), shared_marker(name), packing.ty());
         let mut all = vec![line(head, 0)];
@@ -303,7 +305,8 @@ impl LoopBody<'_> {
 pub(in crate::stan) struct Body<'n> {
     pub(in crate::stan) name: &'n str,
     pub(in crate::stan) span: Span,
-    pub(in crate::stan) result: Option<Val>,
+    /// The plain parts of what it gives.
+    pub(in crate::stan) results: Vec<Val>,
     pub(in crate::stan) terms: Vec<Elem>,
     pub(in crate::stan) packing: Packing,
 }
@@ -311,8 +314,8 @@ pub(in crate::stan) struct Body<'n> {
 impl Body<'_> {
     /// The text of the function: all slots are its parameters.
     pub(in crate::stan) fn written(self, graph: &mut Graph, slots: &[Slot]) -> Text {
-        let Body { name, span, result, terms, packing } = self;
-        let values: Vec<&Val> = result.iter().collect();
+        let Body { name, span, results, terms, packing } = self;
+        let values: Vec<&Val> = results.iter().collect();
         let (whole, mut summed) = parts(&values);
         summed.extend(&terms);
         simplified(graph, &whole, &summed);
@@ -325,10 +328,7 @@ impl Body<'_> {
         let params: Vec<String> = params.collect();
         let mut emitter = Emitter::of_routine(graph, &values, &terms, &names, name);
         emitter.write();
-        let mut texts: Vec<String> = Vec::new();
-        if let Some(result) = &result {
-            texts.push(emitter.result(result));
-        }
+        let mut texts: Vec<String> = results.iter().map(|result| emitter.result(result)).collect();
         if packing.parts.iter().any(|p| &*p.name == "target") {
             texts.push(emitter.total(&terms));
         }

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::flow::{Flow, Mixed};
 use super::loops::{assigned, mentioned, mentioned_in};
 use super::routine::{ADDED, BEFORE, Called};
 use super::stmt::same;
+use super::tuple::Form;
 use super::{Result, Term, Tracer, Variable, unsupported};
 use crate::base::Span;
 use crate::stan::emit::{LoopBody, LoopHead, Packing, Slot, Text};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, Name, Stmt};
-use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::stan::value::{Elem, Kind, Val};
 
 /// What says how often a loop turns.
 pub(super) enum Head<'e> {
@@ -20,23 +23,33 @@ pub(super) enum Head<'e> {
     For { var: &'e Name, from: Val, to: Val },
 }
 
-/// A variable that a routine is given.
+/// A plain part of a variable that a routine is given.
 #[derive(Clone)]
 struct Input {
     name: Arc<str>,
+    /// The variable, and which of its plain parts it is.
+    of: Arc<str>,
+    part: usize,
     level: usize,
     kind: Kind,
     shape: Vec<usize>,
     /// Whether the loop assigns it.
     state: bool,
-    /// Whether it is how many elements the variable of the input before it has.
+    /// Whether it is how many elements the input before it has.
     counts: bool,
 }
 
-/// What a routine calls the number of elements of a variable. No name of Stan ends so.
-const COUNT: &str = "_count__";
-
 impl Input {
+    /// What it is in a value of its variable.
+    fn held(&self, value: &Val) -> Val {
+        let value = value.plain_parts()[self.part];
+        match value.counted() {
+            Some(counted) if self.counts => counted.count.clone(),
+            Some(counted) => counted.whole.clone(),
+            None => value.clone(),
+        }
+    }
+
     fn is_like(&self, other: &Input) -> bool {
         self.name == other.name && self.kind == other.kind && self.shape == other.shape
     }
@@ -73,8 +86,8 @@ pub(super) struct Loop {
     unnormalized: bool,
     used: Vec<Arc<str>>,
     packing: Arc<Packing>,
-    /// The kind of what is returned out of it.
-    result: Option<Kind>,
+    /// What is returned out of it.
+    result: Option<Form>,
     acts: bool,
     pub(super) tables: Arc<str>,
 }
@@ -102,12 +115,14 @@ impl Tracer<'_> {
             let Some((level, Variable { value })) = found else { continue };
             let state = changed.contains(name);
             if state || !value.is_known() || varying.is_some_and(|v| v.contains(name)) {
-                let (kind, shape) = (value.kind, value.shape.clone());
-                inputs.push(Input { name: name.clone(), level, kind, shape, state, counts: false });
-                if value.counted().is_some() {
-                    let name = format!("{name}{COUNT}").into();
-                    let shape = vec![];
-                    inputs.push(Input { name, level, kind: Kind::INT, shape, state: false, counts: true });
+                for (part, (own, plain)) in value.named_parts(name).into_iter().enumerate() {
+                    let (kind, shape, of) = (plain.kind, plain.shape.clone(), name.clone());
+                    let input = Input { name: own.clone(), of, part, level, kind, shape, state, counts: false };
+                    let count = plain.counted().map(|_| {
+                        let (name, shape) = (format!("{own}_count__").into(), vec![]);
+                        Input { name, kind: Kind::INT, shape, state: false, counts: true, ..input.clone() }
+                    });
+                    inputs.extend([Some(input), count].into_iter().flatten());
                 }
             } else {
                 known.push((name.clone(), value.clone()));
@@ -119,23 +134,20 @@ impl Tracer<'_> {
     }
 
     fn take_inputs(&mut self, span: Span, given: &Given) -> Result<()> {
-        let mut counts: Vec<(String, usize, Val)> = Vec::new();
+        let mut variables: IndexMap<(usize, &Arc<str>), Vec<Val>> = IndexMap::new();
         for g in &given.inputs {
-            if g.kind.base == Base::Tuple {
-                return unsupported(span, format!("the tuple `{}` in a loop that parameters decide about", g.name));
-            }
             let input = self.input(span, &g.name, g.kind, g.shape.clone())?;
-            if let Some(name) = g.name.strip_suffix(COUNT).filter(|_| g.counts) {
-                counts.push((name.to_owned(), g.level, input));
-                continue;
+            let parts = variables.entry((g.level, &g.of)).or_default();
+            if g.counts {
+                parts[g.part] = Val::of_count(parts[g.part].clone(), input);
+            } else {
+                parts.push(input);
             }
-            let scope = Arc::make_mut(&mut self.frame()[g.level]);
-            scope.get_mut(&g.name).expect("it was found there").value = input;
         }
-        for (name, level, count) in counts {
+        for ((level, name), parts) in variables {
             let scope = Arc::make_mut(&mut self.frame()[level]);
-            let variable = scope.get_mut(&name).expect("it was found there");
-            variable.value = Val::of_count(variable.value.clone(), count);
+            let variable = scope.get_mut(name).expect("it was found there");
+            variable.value = variable.value.with_plain_parts(&mut parts.into_iter());
         }
         Ok(())
     }
@@ -175,12 +187,8 @@ impl Tracer<'_> {
         }
         let written = self.routines.loops[at].clone();
         for name in &written.used {
-            let held = match name.strip_suffix(COUNT).and_then(|name| self.value(name)?.counted()) {
-                Some(counted) => Some(counted.count.clone()),
-                None => self.value(name).map(|value| value.counted().map_or(value, |c| &c.whole).clone()),
-            };
-            args.push(match held {
-                Some(value) => value,
+            args.push(match written.given.inputs.iter().find(|g| g.name == *name) {
+                Some(input) => input.held(self.value(&input.of).expect("a loop is given what is around it")),
                 None => self.so_far(span)?,
             });
         }
@@ -240,15 +248,7 @@ impl Tracer<'_> {
             let left = Mixed::of(flow);
             let going = t.either(span, &left.next, &left.continued)?;
             let frame = t.frame();
-            let held = |g: &Input| {
-                let name = g.name.strip_suffix(COUNT).filter(|_| g.counts).unwrap_or(&g.name);
-                let value = &frame[g.level].get(name).expect("it was found there").value;
-                match value.counted() {
-                    Some(counted) if g.counts => counted.count.clone(),
-                    Some(counted) => counted.whole.clone(),
-                    None => value.clone(),
-                }
-            };
+            let held = |g: &Input| g.held(&frame[g.level].get(&g.of).expect("it was found there").value);
             let states: Vec<Val> = given.inputs.iter().map(held).collect();
             Ok((left, going, states))
         });
@@ -266,9 +266,9 @@ impl Tracer<'_> {
         if left.result.as_ref().is_some_and(|value| value.counted().is_some()) {
             return unsupported(span, "elements whose number depends on parameters, returned out of a loop");
         }
-        let result = left.result.as_ref().map(|value| value.kind);
-        let given_back = left.result.map(|value| value.packed());
-        let body = LoopBody { name: &name, span, going, returned, result: given_back, terms };
+        let result = left.result.as_ref().map(Form::of);
+        let results = left.result.iter().flat_map(Val::plain_parts).map(Val::packed).collect();
+        let body = LoopBody { name: &name, span, going, returned, results, terms };
         let Text { mut lines, tables, used, packing, acts } = body.written(&mut head_made, &mut graph, &slots);
         let tables = self.finished(&name, &mut lines, tables, None);
         self.routines.lines.extend(lines);
@@ -280,24 +280,30 @@ impl Tracer<'_> {
 
     /// Takes over what a loop has left.
     fn leave_loop(&mut self, span: Span, written: &Loop, outputs: Vec<Val>) -> Result<Flow> {
-        let (mut returned, mut result) = (None, None);
+        let (mut returned, mut results) = (None, Vec::new());
         for (part, output) in written.packing.parts.iter().zip(outputs) {
             match &*part.name {
                 ADDED => self.target.push(Term { value: output.elem(0), span }),
                 "return" => returned = Some(output),
-                _ if part.is_result => result = written.result.map(|kind| output.unpacked(kind)),
+                _ if part.is_result => results.push(output),
                 name => {
-                    let hold = self.lookup(name).expect("a loop gives back what it was given");
-                    let count = hold.value.counted().map(|counted| counted.count.clone());
-                    let mut value = output.unpacked(hold.value.kind);
-                    if let Some(count) = count {
-                        value = Val::of_count(value, count);
-                    }
+                    let input = written.given.inputs.iter().find(|g| *g.name == *name);
+                    let input = input.expect("a loop gives back what it was given");
+                    let hold = self.lookup_mut(&input.of).expect("it is around the loop");
+                    let mut parts: Vec<Val> = hold.value.plain_parts().into_iter().cloned().collect();
+                    let old = &mut parts[input.part];
+                    let value = output.unpacked(old.kind);
+                    *old = match old.counted() {
+                        Some(counted) => Val::of_count(value, counted.count.clone()),
+                        None => value,
+                    };
+                    let value = old.clone();
+                    hold.value = hold.value.with_plain_parts(&mut parts.into_iter());
                     self.graph.call(&part.name, &value);
-                    self.lookup_mut(name).expect("found above").value = value;
                 }
             }
         }
+        let result = written.result.as_ref().map(|form| form.unpacked(&mut results.into_iter()));
         let Some(returned) = returned else { return Ok(Flow::Next) };
         let next = self.negated(span, &returned)?;
         let no = || Val::int(0);

@@ -9,12 +9,13 @@ use super::called::SO_FAR;
 use super::flow::Flow;
 use super::routine::{ADDED, BEFORE, Called};
 use super::stmt::same;
+use super::tuple::Form;
 use super::{Problem, Result, Term, Tracer, unsupported, wrong};
 use crate::base::{HashMap, HashSet, Span};
 use crate::stan::emit::{Body, Packing, Part, Slot, Text, marker};
 use crate::stan::graph::Graph;
 use crate::stan::syntax::ast::Function;
-use crate::stan::value::{Base, Elem, Kind, Val};
+use crate::stan::value::{Elem, Kind, Val};
 
 /// So often a function is inside itself whose calls differ in what is known: the data may well end it.
 const MAX_UNROLLED: usize = 8;
@@ -54,13 +55,14 @@ pub(super) struct Instance {
     pub(super) name: Arc<str>,
     /// Whether it is still being traced.
     pub(super) open: bool,
-    shapes: Vec<Vec<usize>>,
+    forms: Vec<Form>,
     /// The arguments that are known.
     known: Vec<Option<Val>>,
     unnormalized: bool,
     /// Which arguments are data.
     levels: Levels,
-    shape: Option<Vec<usize>>,
+    /// What it gives, once that is known.
+    result: Option<Form>,
     /// Whether it adds to the log density, and whether it reads it.
     target: bool,
     reads_target: bool,
@@ -153,7 +155,7 @@ impl<'a> Tracer<'a> {
             i.function == key
                 && i.unnormalized == unnormalized
                 && i.levels == *levels
-                && i.shapes.iter().zip(args).all(|(shape, arg)| *shape == arg.shape)
+                && i.forms.iter().zip(args).all(|(form, arg)| *form == Form::of(arg))
         };
         let fits = |i: &Instance| {
             i.known.iter().zip(args).all(|(known, arg)| known.as_ref().is_none_or(|known| same(known, arg)))
@@ -190,13 +192,11 @@ impl<'a> Tracer<'a> {
         self.call_found(span, function, at, args)
     }
 
-    fn packing(&self, function: &Function, at: usize) -> Packing {
+    fn packing(&self, at: usize) -> Packing {
         let instance = &self.recursion.instances[at];
-        let mut parts = Vec::new();
-        if let (Some(kind), Some(shape)) = (function.result.as_ref().and_then(Kind::of_type), &instance.shape) {
-            let (_, shape) = kind.packed(shape.clone());
-            parts.push(Part { name: "result".into(), int: kind.is_int(), shape, is_result: true });
-        }
+        let results = instance.result.iter().flat_map(Form::packed);
+        let mut parts: Vec<Part> =
+            results.map(|(int, shape)| Part { name: "result".into(), int, shape, is_result: true }).collect();
         if instance.target {
             parts.push(Part { name: ADDED.into(), int: false, shape: vec![], is_result: false });
         }
@@ -204,9 +204,9 @@ impl<'a> Tracer<'a> {
     }
 
     fn call_found(&mut self, span: Span, function: &'a Function, at: usize, args: &[Val]) -> Result<Option<Val>> {
-        let kind = function.result.as_ref().and_then(Kind::of_type);
         let instance = &self.recursion.instances[at];
-        if kind.is_some() && instance.shape.is_none() {
+        let form = instance.result.clone();
+        if function.result.is_some() && form.is_none() {
             let message =
                 format!("the size of what `{}` gives: every way through it calls it again", function.name.text);
             return again(span, message, Again::Shape);
@@ -215,16 +215,17 @@ impl<'a> Tracer<'a> {
         let reads_target = instance.reads_target;
         let tables: Arc<str> = if instance.open { marker(&name).into() } else { instance.tables.clone() };
         let known: Vec<bool> = instance.known.iter().map(Option::is_some).collect();
-        let packing = self.packing(function, at);
+        let packing = self.packing(at);
         let mut given: Vec<Val> = self.on(span)?.into_iter().collect();
         let guarded = !given.is_empty();
-        given.extend(args.iter().zip(known).filter(|(_, known)| !known).map(|(arg, _)| arg.clone()));
+        let unknown = args.iter().zip(known).filter(|(_, known)| !known);
+        given.extend(unknown.flat_map(|(arg, _)| arg.plain_parts()).cloned());
         if reads_target {
             given.push(self.so_far(span)?);
         }
         let called = Called { name, tables, guarded, acts };
         let mut outputs = self.call_routine(span, called, &given, &packing)?.into_iter();
-        let result = kind.and_then(|kind| Some(outputs.next()?.unpacked(kind)));
+        let result = form.map(|form| form.unpacked(&mut outputs));
         if let (true, Some(added)) = (target, outputs.next()) {
             self.target.push(Term { value: added.elem(0), span });
         }
@@ -243,19 +244,13 @@ impl<'a> Tracer<'a> {
             let text = &function.name.text;
             return unsupported(span, format!("`{text}`, which calls itself with arguments of ever other sizes"));
         }
-        let tuple = |kind: Option<Kind>| kind.is_none_or(|kind| kind.base == Base::Tuple);
-        let gives_tuple = function.result.as_ref().is_some_and(|ty| tuple(Kind::of_type(ty)));
-        if gives_tuple || args.iter().any(|arg| !arg.is_known() && tuple(Some(arg.kind))) {
-            let text = &function.name.text;
-            return unsupported(span, format!("tuples of `{text}`, which calls itself where parameters decide"));
-        }
         let at = self.recursion.instances.len();
         let name = self.routines.name(&function.name.text);
-        let scalar = function.result.as_ref().and_then(Kind::of_type).is_some_and(|kind| kind.rank() == 0);
         let outermost = self.recursion.instances.iter().all(|i| !i.open || i.function != key);
         let target = self.in_density && function.name.text.ends_with("_lp");
         let reads_target = target && self.may_call(function, SO_FAR);
-        let (mut shape, mut acts) = (scalar.then(Vec::new), function.result.is_none() && !target);
+        let mut result = function.result.as_ref().and_then(Form::of_scalars);
+        let mut acts = function.result.is_none() && !target;
         loop {
             let varying = self.recursion.varying.get(&key).cloned().unwrap_or_default();
             let known =
@@ -265,11 +260,11 @@ impl<'a> Tracer<'a> {
                 function: key,
                 name: name.clone(),
                 open: true,
-                shapes: args.iter().map(|arg| arg.shape.clone()).collect(),
+                forms: args.iter().map(Form::of).collect(),
                 known: known.clone(),
                 unnormalized: self.unnormalized,
                 levels: levels.clone(),
-                shape: shape.clone(),
+                result: result.clone(),
                 target,
                 reads_target,
                 acts,
@@ -301,31 +296,33 @@ impl<'a> Tracer<'a> {
                 forget(self);
                 return wrong(span, format!("`{}` gives values of different sizes", function.name.text));
             }
-            let (wanted, made) = (function.result.is_some(), value.as_ref().map(|v| v.shape.clone()));
+            let (wanted, made) = (function.result.is_some(), value.as_ref().map(Form::of));
             let grown = graph.acts() && !acts;
-            if wanted && shape.is_none() || grown {
-                shape = made;
+            if wanted && result.is_none() || grown {
+                result = made;
                 acts |= grown;
                 forget(self);
                 continue;
             }
-            if made != shape && wanted {
+            if made != result && wanted {
                 forget(self);
                 return wrong(span, format!("`{}` gives values of different sizes", function.name.text));
             }
             let mut slots: Vec<Slot> = Vec::new();
             for ((param, arg), known) in function.params.iter().zip(args).zip(&known) {
                 if known.is_none() {
-                    let (int, shape) = (arg.kind.is_int(), arg.kind.packed(arg.shape.clone()).1);
-                    slots.push(Slot { name: param.name.text.clone(), int, shape, state: None });
+                    slots.extend(arg.named_parts(&param.name.text).into_iter().map(|(name, part)| {
+                        let (int, shape) = (part.kind.is_int(), part.kind.packed(part.shape.clone()).1);
+                        Slot { name, int, shape, state: None }
+                    }));
                 }
             }
             if reads_target {
                 slots.push(Slot { name: BEFORE.into(), int: false, shape: vec![], state: None });
             }
-            let packing = self.packing(function, at);
-            let value = value.map(|value| value.packed());
-            let body = Body { name: &name, span: function.span, result: value, terms, packing };
+            let packing = self.packing(at);
+            let results = value.iter().flat_map(Val::plain_parts).map(Val::packed).collect();
+            let body = Body { name: &name, span: function.span, results, terms, packing };
             let Text { lines: mut own, tables, .. } = body.written(&mut graph, &slots);
             self.recursion.instances[at].open = false;
             let tables = self.finished(&name, &mut own, tables, Some(lines));
@@ -356,7 +353,7 @@ impl<'a> Tracer<'a> {
             for ((param, arg), known) in function.params.iter().zip(args).zip(known) {
                 let value = match known {
                     Some(known) => known.clone(),
-                    None => t.input(param.name.span, &param.name.text, arg.kind, arg.shape.clone())?,
+                    None => t.argument(param.name.span, &param.name.text, arg)?,
                 };
                 t.bind(&param.name.text, value);
             }
@@ -372,8 +369,19 @@ impl<'a> Tracer<'a> {
         self.frames.pop();
         self.recursion.active = active;
         let (value, graph, terms) = made?;
-        let kind = function.result.as_ref().and_then(Kind::of_type);
-        let value = value.map(|v| kind.map_or(v.clone(), |kind| v.of_kind(kind)));
+        let value = match (value, &function.result) {
+            (Some(value), Some(ty)) => Some(self.as_type(span, value, ty)?),
+            (value, _) => value,
+        };
         Ok(((value, terms[1..].iter().map(|t| t.value).collect()), graph))
+    }
+
+    /// What a routine is given for a parameter that has arguments like this one.
+    fn argument(&mut self, span: Span, name: &Arc<str>, like: &Val) -> Result<Val> {
+        let mut parts = Vec::new();
+        for (name, plain) in like.named_parts(name) {
+            parts.push(self.input(span, &name, plain.kind, plain.shape.clone())?);
+        }
+        Ok(like.with_plain_parts(&mut parts.into_iter()))
     }
 }

@@ -53,6 +53,50 @@ impl Layout {
     }
 }
 
+/// What a value is, without its elements. Its *plain parts* are what it has of no tuples: itself, or the parts of its parts
+/// in order, each with the axes of the arrays around it.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Form {
+    Plain(Kind, Vec<usize>),
+    Tuple(Vec<usize>, Vec<Form>),
+}
+
+impl Form {
+    pub(super) fn of(value: &Val) -> Form {
+        match value.parts() {
+            Some(parts) if value.is_tuple() => Form::Tuple(value.shape.clone(), parts.iter().map(Form::of).collect()),
+            _ => Form::Plain(value.kind, value.shape.clone()),
+        }
+    }
+
+    /// That of the values of a type, where it has no extents.
+    pub(super) fn of_scalars(ty: &UnsizedType) -> Option<Form> {
+        if let UnsizedType::Tuple(parts) = ty {
+            return Some(Form::Tuple(vec![], parts.iter().map(Form::of_scalars).collect::<Option<_>>()?));
+        }
+        let kind = Kind::of_type(ty).filter(|kind| kind.rank() == 0)?;
+        Some(Form::Plain(kind, vec![]))
+    }
+
+    /// For each plain part whether it is of ints, and its shape, as routines are given it.
+    pub(super) fn packed(&self) -> Vec<(bool, Vec<usize>)> {
+        match self {
+            Form::Plain(kind, shape) => vec![(kind.is_int(), kind.packed(shape.clone()).1)],
+            Form::Tuple(_, parts) => parts.iter().flat_map(Form::packed).collect(),
+        }
+    }
+
+    /// The value whose plain parts are these, as routines give them.
+    pub(super) fn unpacked(&self, parts: &mut impl Iterator<Item = Val>) -> Val {
+        match self {
+            Form::Plain(kind, _) => parts.next().expect("there is a value for each part").unpacked(*kind),
+            Form::Tuple(shape, forms) => {
+                Val::tuple(shape.clone(), forms.iter().map(|form| form.unpacked(parts)).collect())
+            }
+        }
+    }
+}
+
 /// Values as an array of them: at least one.
 fn wound(items: &[Val], dims: &[usize]) -> Val {
     let first = &items[0];
@@ -120,6 +164,31 @@ impl Val {
     /// The parts of a tuple, or of a complex value.
     pub(super) fn parts(&self) -> Option<&[Val]> {
         if let What::Parts(parts) = &self.what { Some(parts) } else { None }
+    }
+    /// Its plain parts (see [`Form`]).
+    pub(super) fn plain_parts(&self) -> Vec<&Val> {
+        match self.parts() {
+            Some(parts) if self.is_tuple() => parts.iter().flat_map(Val::plain_parts).collect(),
+            _ => vec![self],
+        }
+    }
+    /// The same, each with what a routine calls it where this is the value of a variable of this name.
+    pub(super) fn named_parts(&self, name: &Arc<str>) -> Vec<(Arc<str>, &Val)> {
+        let named = |(k, part)| {
+            // No name of Stan ends with two underscores.
+            let name = if self.is_tuple() { format!("{name}_{}__", k + 1).into() } else { name.clone() };
+            (name, part)
+        };
+        self.plain_parts().into_iter().enumerate().map(named).collect()
+    }
+    /// The value that has these plain parts in the place of its own.
+    pub(super) fn with_plain_parts(&self, new: &mut impl Iterator<Item = Val>) -> Val {
+        match self.parts() {
+            Some(parts) if self.is_tuple() => {
+                Val::tuple(self.shape.clone(), parts.iter().map(|part| part.with_plain_parts(new)).collect())
+            }
+            _ => new.next().expect("there is a value for each part"),
+        }
     }
     fn part(&self, k: usize) -> &Val {
         &self.parts().expect("a tuple has parts")[k]
