@@ -115,7 +115,7 @@ pub enum BackendError {
 
 /// All back ends, the one that is taken without being asked for first.
 pub fn all() -> Vec<Arc<dyn Backend>> {
-    vec![usual(), Arc::new(cuda::Cuda { number: 0 }), Arc::new(cuda::CudaHost)]
+    vec![usual(), Arc::new(cuda::Cuda::first()), Arc::new(cuda::CudaHost::one())]
 }
 
 /// The back end that is taken without being asked for.
@@ -134,8 +134,11 @@ pub fn named(name: &str) -> Option<Arc<dyn Backend>> {
     if let Some(arch) = name.strip_prefix("cuda-code:") {
         return Some(Arc::new(cuda::CudaCode { arch: arch.to_owned() }));
     }
-    if let Some(gpu) = cuda::Cuda::named(name) {
-        return Some(Arc::new(gpu));
+    if let Some(host) = cuda::CudaHost::named(name) {
+        return Some(Arc::new(host));
+    }
+    if let Some(gpus) = cuda::Cuda::named(name) {
+        return Some(Arc::new(gpus));
     }
     all().into_iter().find(|backend| backend.name() == name)
 }

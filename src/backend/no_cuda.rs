@@ -14,19 +14,37 @@ const NOT_BUILT_IN: &str = "this build of autobatch runs nothing on GPUs: leave 
 
 /// The host, with the text of the GPU.
 #[derive(Clone, Copy, Debug)]
-pub struct CudaHost;
+pub struct CudaHost {
+    _none: (),
+}
 
-/// A GPU.
+/// GPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuda {
-    /// Its number.
-    pub number: usize,
+    _none: (),
 }
 
 impl Cuda {
-    /// The GPU of this name: there is none of any, which is told when it is to run something.
+    /// The first GPU.
+    pub fn first() -> Self {
+        Self { _none: () }
+    }
+
+    /// The GPUs of this name: there is none of any, which is told when it is to run something.
     pub fn named(name: &str) -> Option<Self> {
-        name.starts_with("cuda:").then_some(Self { number: 0 })
+        name.starts_with("cuda:").then(Self::first)
+    }
+}
+
+impl CudaHost {
+    /// The host as one device.
+    pub fn one() -> Self {
+        Self { _none: () }
+    }
+
+    /// The host of this name, as with [`Cuda::named`].
+    pub fn named(name: &str) -> Option<Self> {
+        name.starts_with("cuda-host").then(Self::one)
     }
 }
 

@@ -201,7 +201,7 @@ pub(super) struct EngineArgs {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = EngineName::Pc)]
     pub(super) engine: EngineName,
-    /// What the engines `pc` and `local` run on
+    /// What the engine `pc` runs on: `cpu`, a GPU (`cuda`, `cuda:1`), several (`cuda:0,1`, `cuda:all`), or `cuda-host`, the text for a GPU on the CPU
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(super) device: String,
     /// Which waiting block runs next: earliest, most-lanes, cost, cost:θ
@@ -243,6 +243,9 @@ pub(super) struct EngineArgs {
     /// Memory that a run may take, in MiB; by default what can be had, looked at again as the run grows
     #[arg(long, value_name = "MIB")]
     pub(super) memory_limit: Option<u64>,
+    /// Memory that a run may take on each GPU of --device, in MiB; by default what is free there
+    #[arg(long, value_name = "MIB")]
+    pub(super) device_memory: Option<u64>,
     /// Switch off a compiler pass (`all` for every one); `autobatch dump --passes` lists them
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
@@ -420,6 +423,9 @@ pub(super) struct DumpArgs {
     /// The event shape of an input, such as `x=10,2`, instead of a value
     #[arg(long, value_name = "NAME=N,M")]
     pub(super) shape: Vec<String>,
+    /// Memory that a run may take on each GPU of --device, in MiB; by default what is free there
+    #[arg(long, value_name = "MIB")]
+    pub(super) device_memory: Option<u64>,
     /// Switch off a compiler pass (`all` for every one)
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
@@ -654,8 +660,11 @@ impl EngineArgs {
     /// The flags that change nothing of a run with this engine, and why.
     fn ignored(&self) -> Option<(Vec<&'static str>, &'static str)> {
         let schedule = ("--schedule", self.schedule != Schedule::default());
+        let device_memory = ("--device-memory", self.device_memory.is_some());
         let (flags, why) = match self.engine {
-            EngineName::Pc if !self.device.starts_with("cuda") => return None,
+            EngineName::Pc if !self.device.starts_with("cuda") => {
+                (vec![device_memory], "it is of GPUs, and none is asked for")
+            }
             EngineName::Pc => {
                 let flags = vec![
                     ("--exec", !matches!(self.exec, ExecName::Auto)),
@@ -666,7 +675,9 @@ impl EngineArgs {
                 ];
                 (flags, "a GPU has a lane for each of its threads, and runs nothing but its own code")
             }
-            EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
+            EngineName::Local => {
+                (vec![schedule, device_memory], "the engine `local` always runs the earliest block of a call")
+            }
             EngineName::Scalar => {
                 let compiled = matches!(self.codegen, CodegenName::Cc);
                 let flags = vec![
@@ -676,6 +687,7 @@ impl EngineArgs {
                     ("--threads", !compiled && self.threads != 0),
                     ("--shard-lanes", self.shard_lanes != 0),
                     ("--fusion", !compiled && self.fusion == Switch::Off),
+                    device_memory,
                 ];
                 (flags, "the engine `scalar` runs one lane after the other, each by itself")
             }
@@ -725,6 +737,9 @@ impl EngineArgs {
                 max_tape_depth: self.max_tape_depth,
                 memory: Arc::new(MemoryBudget::unlimited()),
                 max_supersteps: self.max_supersteps,
+                device_memory: self
+                    .device_memory
+                    .map_or(usize::MAX, |mib| usize::try_from(mib).unwrap_or(usize::MAX).saturating_mul(1 << 20)),
                 check_nan: self.check == Some(CheckName::Nan),
                 stats,
                 profile: false,

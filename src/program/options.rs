@@ -187,6 +187,7 @@ settings_of_the_run! {
     max_stack_depth: usize,
     max_tape_depth: usize,
     max_supersteps: u64,
+    device_memory: usize,
     check_nan: bool,
     stats: bool,
     profile: bool,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
+
 /// What a device did in a run.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
@@ -21,6 +23,32 @@ pub struct DeviceStats {
 impl DeviceStats {
     pub(crate) fn new(name: String, threads: usize) -> Self {
         Self { name, threads, launches: 0, busy: 0.0, records: 0 }
+    }
+
+    /// Adds what the device did with other lanes, or in another run.
+    pub(crate) fn add(&mut self, other: DeviceStats) {
+        self.threads = self.threads.max(other.threads);
+        self.launches += other.launches;
+        self.busy += other.busy;
+        self.records += other.records;
+    }
+
+    /// What several devices did beside one another, as one: their seconds are added up.
+    pub(crate) fn of_all(devices: Vec<DeviceStats>) -> Option<DeviceStats> {
+        let mut names: IndexMap<String, usize> = IndexMap::new();
+        devices.iter().for_each(|device| *names.entry(device.name.clone()).or_insert(0) += 1);
+        let named = |(name, count): (&String, &usize)| match count {
+            1 => name.clone(),
+            _ => format!("{count} × {name}"),
+        };
+        let name = names.iter().map(named).collect::<Vec<_>>().join(", ");
+        let threads = devices.iter().map(|device| device.threads).sum();
+        let mut all = devices.into_iter().reduce(|mut all, device| {
+            all.add(device);
+            all
+        })?;
+        (all.name, all.threads) = (name, threads);
+        Some(all)
     }
 }
 

@@ -441,7 +441,10 @@ impl Stats {
     /// Adds the figures of another part of the same run, or of another run of the same program.
     pub(crate) fn add(&mut self, other: Stats) {
         self.code = self.code.take().or(other.code);
-        self.device = self.device.take().or(other.device);
+        match (&mut self.device, other.device) {
+            (Some(device), Some(more)) => device.add(more),
+            (device, more) => *device = device.take().or(more),
+        }
         self.supersteps += other.supersteps;
         self.seconds += other.seconds;
         sum(&mut self.blocks, other.blocks, |to, from| {

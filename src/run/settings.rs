@@ -100,6 +100,9 @@ settings! {
     /// Blocks that one lane may run before it traps with [`TrapKind::StepLimit`](super::TrapKind); 0, or nothing, is no
     /// limit.
     max_supersteps, get_max_supersteps: u64 = 0;
+    /// Bytes of its memory that a device may give a run, each of several; all that it has if nothing is said. What the
+    /// processor runs takes none of it.
+    device_memory, get_device_memory: usize = usize::MAX;
     /// Whether the birth of a NaN (a real result that is NaN though no real operand is) traps.
     check_nan, get_check_nan: bool = false;
     /// Whether to collect statistics of blocks, primitives and variables.

@@ -130,6 +130,14 @@ pub(super) enum DeviceError {
     /// It has no memory of this size.
     #[error("the device has no {0} bytes of memory left; run fewer lanes at a time, or a smaller model")]
     NoMemory(usize),
+    /// The run may not take so much.
+    #[error("the run takes {needed} bytes of the device's memory or more, and may take {limit} (`--device-memory`)")]
+    Limit {
+        /// What it would have with what it asks for.
+        needed: usize,
+        /// What it may have.
+        limit: usize,
+    },
     /// What its driver says.
     #[error("{what}: {why}")]
     Failed {

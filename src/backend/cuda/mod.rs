@@ -10,8 +10,12 @@ mod meetings;
 mod nvrtc;
 mod records;
 mod run;
+mod shared;
+#[cfg(test)]
+mod tests;
 mod threads;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::cpu::MACHINE;
@@ -33,19 +37,36 @@ const MOST_UNITS: usize = 0xff00;
 /// Threads of a warp.
 const WARP: usize = 32;
 
-/// The host, with the text of the GPU.
+/// The host, with the text of the GPU: as one device, or as several.
 #[derive(Clone, Copy, Debug)]
-pub struct CudaHost;
+pub struct CudaHost {
+    devices: usize,
+}
+
+/// The names of the host as so many devices.
+const HOSTS: [&str; 4] = ["cuda-host", "cuda-host:2", "cuda-host:3", "cuda-host:4"];
+
+impl CudaHost {
+    /// The host as one device.
+    pub fn one() -> Self {
+        Self { devices: 1 }
+    }
+
+    /// The host of this name: `cuda-host:2` is as two devices.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(Self { devices: HOSTS.iter().position(|known| *known == name)? + 1 })
+    }
+}
 
 impl Backend for CudaHost {
     fn name(&self) -> &'static str {
-        "cuda-host"
+        HOSTS[self.devices - 1]
     }
     fn machine(&self) -> TargetMachine {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        Ok(Arc::new(Loaded::new(code_of(program, how, 1)?, On::Host)?))
+        Loaded::made(code_of(program, how, 1)?, (0..self.devices).map(|_| On::Host))
     }
 }
 
@@ -104,42 +125,71 @@ impl Backend for CudaThreads {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
-        Ok(Arc::new(Loaded::new(code_of(program, how, WARP)?, On::Threads)?))
+        Loaded::made(code_of(program, how, WARP)?, [On::Threads])
     }
 }
 
-/// A GPU.
-#[derive(Clone, Copy, Debug)]
+/// One GPU or several.
+#[derive(Clone, Debug)]
 pub struct Cuda {
-    /// Its number.
-    pub number: usize,
+    /// Their numbers; all that there are where none is named.
+    numbers: Vec<usize>,
+    name: &'static str,
 }
-
-/// The names of GPUs, by their numbers.
-const NAMES: [&str; 16] = [
-    "cuda", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10",
-    "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
-];
 
 impl Cuda {
-    /// The GPU of this name: `cuda`, or `cuda:0`, is the first one.
-    pub fn named(name: &str) -> Option<Self> {
-        let number = if name == "cuda:0" { 0 } else { NAMES.iter().position(|known| *known == name)? };
-        Some(Self { number })
+    /// The first GPU.
+    pub fn first() -> Self {
+        Self { numbers: vec![0], name: "cuda" }
     }
+
+    /// The GPUs of this name: `cuda`, or `cuda:0`, is the first one, `cuda:0,2` are two, and `cuda:all` all that there are.
+    pub fn named(name: &str) -> Option<Self> {
+        let list = match name.strip_prefix("cuda")? {
+            "" | ":0" => return Some(Self::first()),
+            ":all" => return Some(Self { numbers: Vec::new(), name: "cuda:all" }),
+            list => list.strip_prefix(':')?,
+        };
+        let number = |text: &str| text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse::<u8>().ok())?;
+        let numbers = list.split(',').map(|text| number(text).map(usize::from)).collect::<Option<Vec<_>>>()?;
+        let different: BTreeSet<usize> = numbers.iter().copied().collect();
+        if different.len() < numbers.len() {
+            return None;
+        }
+        let name = kept(format!("cuda:{}", numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",")));
+        Some(Self { numbers, name })
+    }
+}
+
+/// A name of GPUs for as long as the process lives. Each is kept once, however often it is asked for.
+fn kept(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(&*name) {
+        return known;
+    }
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(name);
+    name
 }
 
 impl Backend for Cuda {
     fn name(&self) -> &'static str {
-        NAMES.get(self.number).copied().unwrap_or("cuda:?")
+        self.name
     }
     fn machine(&self) -> TargetMachine {
         MACHINE
     }
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let made = code_of(program, how, WARP)?;
-        let gpu = Gpu::numbered(self.number).map_err(|error| BackendError::Device(error.to_string()))?;
-        Ok(Arc::new(Loaded::new(made, On::Gpu(gpu))?))
+        let fails = |error: NoGpu| BackendError::Device(error.to_string());
+        let numbers = match &self.numbers[..] {
+            // Where there is none the first one is missed.
+            [] => (0..gpus().map_err(fails)?.len().max(1)).collect(),
+            numbers => numbers.to_vec(),
+        };
+        let gpus = numbers.into_iter().map(Gpu::numbered).collect::<Result<Vec<_>, _>>().map_err(fails)?;
+        Loaded::made(made, gpus.into_iter().map(On::Gpu))
     }
 }
 
@@ -208,45 +258,71 @@ fn code_of(program: Units, how: &How, warp: usize) -> Result<(Arc<Plan>, Code), 
     Ok((plan, code))
 }
 
-/// A program, compiled for a device.
+/// A program, compiled for devices.
 #[derive(Debug)]
 struct Loaded {
     plan: Arc<Plan>,
     code: Code,
-    on: On,
-    /// Those that a run has asked for.
-    devices: Mutex<Vec<(Scope, Arc<dyn Device>)>>,
+    /// Where it runs: lanes are divided among these.
+    places: Vec<Place>,
 }
 
 /// What a program runs on.
+#[derive(Debug)]
+struct Place {
+    on: On,
+    /// Those with the code for a scope that a run has asked for.
+    devices: Mutex<Vec<(Scope, Arc<dyn Device>)>>,
+}
+
 #[derive(Debug)]
 enum On {
     Gpu(Gpu),
     Host,
     Threads,
+    /// The host, as a device that fails.
+    #[cfg(test)]
+    Failing(Arc<tests::Faults>),
 }
 
 impl Loaded {
-    /// A program, with the device that serves any run.
-    fn new((plan, code): (Arc<Plan>, Code), on: On) -> Result<Self, BackendError> {
-        let loaded = Self { plan, code, on, devices: Mutex::default() };
-        loaded.device(loaded.code.scopes()[0])?;
-        Ok(loaded)
+    /// A program, with devices that serve any run.
+    fn made(
+        (plan, code): (Arc<Plan>, Code),
+        on: impl IntoIterator<Item = On>,
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        let places = on.into_iter().map(|on| Place { on, devices: Mutex::default() }).collect();
+        let loaded = Self { plan, code, places };
+        for place in &loaded.places {
+            place.device(&loaded.code, loaded.code.scopes()[0])?;
+        }
+        Ok(Arc::new(loaded))
     }
 
+    /// The devices for a run of so many lanes.
+    fn devices_for(&self, lanes: usize) -> Result<Vec<Arc<dyn Device>>, BackendError> {
+        let each = lanes.div_ceil(self.places.len());
+        self.places.iter().map(|place| place.device_for(&self.code, each)).collect()
+    }
+}
+
+impl Place {
     /// The device with the code for a scope, which is compiled when it is asked for.
-    fn device(&self, scope: Scope) -> Result<Arc<dyn Device>, BackendError> {
+    fn device(&self, code: &Code, scope: Scope) -> Result<Arc<dyn Device>, BackendError> {
         let mut devices = self.devices.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, device)) = devices.iter().find(|(known, _)| *known == scope) {
             return Ok(Arc::clone(device));
         }
+        let host = || host::Host::new(&code.text, code::FUNCTION, code.precision);
         let device: Arc<dyn Device> = match &self.on {
-            On::Host => Arc::new(host::Host::new(&self.code.text, code::FUNCTION, self.code.precision)?),
-            On::Threads => Arc::new(emulated::Emulated::new(&self.code, scope)?),
+            On::Host => Arc::new(host()?),
+            On::Threads => Arc::new(emulated::Emulated::new(code, scope)?),
+            #[cfg(test)]
+            On::Failing(faults) => Arc::new(tests::Failing::new(host()?, Arc::clone(faults))),
             On::Gpu(gpu) => {
                 let arch = gpu.arch();
-                let cubin = nvrtc::cubin(&self.code, &arch, scope)?;
-                let (_, shared) = self.code.tiles(nvrtc::shared_memory(&arch));
+                let cubin = nvrtc::cubin(code, &arch, scope)?;
+                let (_, shared) = code.tiles(nvrtc::shared_memory(&arch));
                 let loaded = driver::Loaded::new(gpu.clone(), &cubin.code, (code::FUNCTION, shared));
                 Arc::new(loaded.map_err(|error| BackendError::Device(error.to_string()))?)
             }
@@ -256,15 +332,15 @@ impl Loaded {
     }
 
     /// The device for a run of so many lanes.
-    fn device_for(&self, lanes: usize) -> Result<Arc<dyn Device>, BackendError> {
-        let one_by_one = self.device(self.code.scopes()[0])?;
-        if self.code.meets {
+    fn device_for(&self, code: &Code, lanes: usize) -> Result<Arc<dyn Device>, BackendError> {
+        let one_by_one = self.device(code, code.scopes()[0])?;
+        if code.meets {
             return Ok(one_by_one);
         }
         let threads = one_by_one.threads().map_err(|error| BackendError::Device(error.to_string()))?;
         match self.on {
             // A large program may have none for blocks: their memory holds a count for each unit.
-            On::Gpu(_) | On::Threads if lanes >= threads => Ok(self.device(Scope::Block).unwrap_or(one_by_one)),
+            On::Gpu(_) | On::Threads if lanes >= threads => Ok(self.device(code, Scope::Block).unwrap_or(one_by_one)),
             _ => Ok(one_by_one),
         }
     }
@@ -273,7 +349,7 @@ impl Loaded {
 impl Executable for Loaded {
     fn prepare(&self, lanes: usize, _: &Settings) {
         // What cannot be had is told by the run.
-        let _ = self.device_for(lanes);
+        let _ = self.devices_for(lanes);
     }
     fn run(&self, inputs: &RunInputs, settings: &Settings, sink: &dyn Sink) -> Result<Outcome, BackendError> {
         let asked = [
@@ -284,8 +360,15 @@ impl Executable for Loaded {
         if let Some((_, what)) = asked.into_iter().find(|(asked, _)| *asked) {
             return Err(BackendError::Unsupported(format!("{what}, which a GPU does not do: use `--device cpu`")));
         }
-        let device = self.device_for(inputs.lanes.len())?;
-        let outcome = run::run((&self.plan, &self.code), &*device, inputs, settings, sink);
+        let devices = self.devices_for(inputs.lanes.len())?;
+        let program = (&*self.plan, &self.code);
+        let outcome = match &devices[..] {
+            // Of no lanes one device has no work.
+            [device, ..] if devices.len() == 1 || inputs.lanes.is_empty() => {
+                run::run(program, &**device, inputs, (settings, &|| settings.is_stopped()), sink)
+            }
+            devices => shared::run_on_all(program, devices, inputs, settings, sink),
+        };
         outcome.map_err(|error| BackendError::Device(error.to_string()))
     }
 }

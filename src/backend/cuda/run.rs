@@ -26,18 +26,18 @@ const NOBODY: u64 = u64::MAX;
 /// In the place of θ: the first unit in the order of the program runs.
 const EARLIEST: u32 = u32::MAX;
 
-/// Runs a plan by its code.
+/// Runs a plan by its code, until `stops` says so.
 pub(super) fn run(
     (plan, code): (&Plan, &Code),
     device: &dyn Device,
     inputs: &RunInputs,
-    settings: &Settings,
+    (settings, stops): (&Settings, &(dyn Fn() -> bool + Sync)),
     sink: &dyn Sink,
 ) -> Result<Outcome, DeviceError> {
     let lanes = inputs.lanes.len();
     let (mut told, mut did) = (Told::new(code, sink, lanes), DeviceStats::new(device.name(), 0));
     let levels = vec![LEVELS; code.piles.len()];
-    let mut attempt = Attempt { plan, code, device, inputs, settings, levels, capped: 0 };
+    let mut attempt = Attempt { plan, code, device, inputs, settings, stops, levels, capped: 0 };
     let mut outcome = loop {
         match attempt.run(&mut told, &mut did)? {
             Ended::Done(outcome) => break *outcome,
@@ -89,6 +89,7 @@ struct Attempt<'a> {
     device: &'a dyn Device,
     inputs: &'a RunInputs,
     settings: &'a Settings,
+    stops: &'a (dyn Fn() -> bool + Sync),
     levels: Vec<u32>,
     /// Piles for which there is no memory any more, one bit each.
     capped: u64,
@@ -98,13 +99,26 @@ struct Attempt<'a> {
 pub(super) struct Held<'a> {
     device: &'a dyn Device,
     held: Vec<Box<dyn Memory>>,
+    /// Bytes of these, and how many the run may have.
+    bytes: usize,
+    limit: usize,
 }
 
 impl Held<'_> {
     /// Zeros.
     fn zeros(&mut self, bytes: usize) -> Result<usize, DeviceError> {
-        self.held.push(self.device.memory(bytes.max(8))?);
+        let (bytes, limit) = (bytes.max(8), self.limit);
+        let needed = self.bytes.saturating_add(bytes);
+        if needed > limit {
+            return Err(DeviceError::Limit { needed, limit });
+        }
+        self.held.push(self.device.memory(bytes)?);
+        self.bytes = needed;
         Ok(self.held.len() - 1)
+    }
+    /// Bytes that can be taken beside these.
+    fn room(&self) -> Result<usize, DeviceError> {
+        Ok(self.device.room()?.min(self.limit - self.bytes))
     }
     /// These bytes.
     fn of(&mut self, bytes: &[u8]) -> Result<usize, DeviceError> {
@@ -145,7 +159,7 @@ impl Attempt<'_> {
 
     /// These piles get more room, or lanes that want it are to trap.
     fn grow(&mut self, piles: u64) -> Result<(), DeviceError> {
-        let room = self.device.room()? / 4 * 3;
+        let room = self.device.room()?.min(self.settings.get_device_memory()) / 4 * 3;
         for pile in 0..self.levels.len() {
             let bit = 1 << pile.min(63);
             if piles & bit == 0 {
@@ -180,7 +194,8 @@ impl Attempt<'_> {
     fn run(&self, told: &mut Told<'_>, did: &mut DeviceStats) -> Result<Ended, DeviceError> {
         let (code, lanes, warp) = (self.code, self.inputs.lanes.len(), self.code.warp);
         let precision = code.precision;
-        let mut held = Held { device: self.device, held: Vec::new() };
+        let limit = self.settings.get_device_memory();
+        let mut held = Held { device: self.device, held: Vec::new(), bytes: 0, limit };
         let outputs = |of: &Type| of.elements() * element_bytes(of.dtype, precision) * lanes;
         let constants = code.constants.iter().map(|constant| {
             let bytes = match &self.plan.globals.constants[*constant] {
@@ -200,9 +215,9 @@ impl Attempt<'_> {
             false => Some(held.of_words((0..lanes).map(|position| self.inputs.drawn_by(position)))?),
         };
         // What is left is for the threads.
-        let room = self.device.room()? / 10 * 9;
+        let room = held.room()? / 10 * 9;
         let says = !code.segment.emits.is_empty() || !code.prints.is_empty();
-        let log_words = if says { self.device.most_records().min(room / 8 / 16) } else { FEW_RECORDS };
+        let log_words = if says { self.device.most_records() } else { FEW_RECORDS }.min(room / 8 / 16).max(1);
         let most_threads = self.device.threads()?;
         let most_grid = self.device.grid(most_threads, code.meets);
         let met_bytes = code.met_bytes(most_grid.threads);
@@ -294,7 +309,7 @@ impl Attempt<'_> {
                 let (held, told) = (&held, &mut *told);
                 let taking = full.take().map(|full| scope.spawn(move || told.take_all(held, full)));
                 // SAFETY: what the struct names was made above, for this code, and is held until the end.
-                let launched = unsafe { self.device.launch(run, grid, &|| self.settings.is_stopped()) };
+                let launched = unsafe { self.device.launch(run, grid, &|| (self.stops)()) };
                 did.busy += started.elapsed().as_secs_f64();
                 let took = taking.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
                 (launched, took.unwrap_or(Ok(())))
@@ -306,7 +321,7 @@ impl Attempt<'_> {
             held.held[control].write(0, &0_u64.to_ne_bytes())?;
             let waiting = held.halves(pcs, threads)?;
             done = waiting.iter().all(|pc| *pc == NONE);
-            let stopped = self.settings.is_stopped();
+            let stopped = (self.stops)();
             assert!(done || stopped || cursor > 0 || overflowed != 0, "lanes wait for nothing but room for records");
             // Where there is nothing but traps there is one log.
             if done || stopped || overflowed != 0 || !says {

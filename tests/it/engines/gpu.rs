@@ -20,18 +20,22 @@ fn has_room() -> bool {
     std::env::var_os("AUTOBATCH_TEST_DEVICE").is_some()
 }
 
-/// Runs `main` on the interpreter and on a GPU; gives how often it was started there.
+/// Runs `main` on the interpreter, on a GPU, and on three that share the lanes; gives how often it was started on one.
 fn agree(source: &str, inputs: &Inputs) -> Option<u64> {
     let program = Program::compile(source).unwrap();
     let function = program.function("main").unwrap();
-    let options = on_gpu(&Options::default())?;
-    let bound = function.bind(inputs, &options).unwrap();
+    let one = on_gpu(&Options::default())?;
+    let several = one.clone().backend(device(if has_room() { "cuda:all" } else { "cuda-host:3" }).unwrap());
     let wanted = Configuration::scalar(&Options::default()).observe(&function, inputs).unwrap();
-    let found = Configuration::observe_bound(&bound, &options).unwrap();
-    if let Some(why) = difference(&wanted, &found) {
-        panic!("{why}");
+    for options in [&one, &several] {
+        let bound = function.bind(inputs, options).unwrap();
+        let found = Configuration::observe_bound(&bound, options).unwrap();
+        if let Some(why) = difference(&wanted, &found) {
+            panic!("{}: {why}", options.get_backend().name());
+        }
     }
-    let device = bound.run(&options, &NoSink).unwrap().stats().device.clone().expect("a GPU tells what it did");
+    let bound = function.bind(inputs, &one).unwrap();
+    let device = bound.run(&one, &NoSink).unwrap().stats().device.clone().expect("a GPU tells what it did");
     Some(device.launches)
 }
 
@@ -106,6 +110,43 @@ fn a_run_on_a_gpu_can_be_stopped() {
     if traps != [first, (1, TrapKind::Interrupted), third] || !has_room() {
         assert_eq!(traps, [first, third]);
         assert_eq!(results.outputs()["result"].as_int().unwrap()[1], -1);
+    }
+}
+
+#[test]
+fn lanes_of_several_gpus_have_their_own_numbers_draws_and_traps() {
+    let source = "fn draw(n: int) -> real { assert(n % 5 != 3, \"{n} is caught\"); random_normal() }
+    pub fn main(n: int, w: real[2]) -> (real, int[2]) {
+        assert(n % 29 != 17, \"lane of {n}\");
+        let drawn = attempt(draw)(n);
+        let x = if is_nan(drawn) { -1.0 } else { drawn };
+        if n % 31 == 0 { print(\"{n}: {x}\"); }
+        emit drawn(at: x + w[1], number: n);
+        (x * w[0], [n, n + 1])
+    }";
+    let lanes = 0..700_i64;
+    let w = Array::real([700, 2], lanes.clone().flat_map(|lane| [lane as f64, 0.5 - lane as f64]).collect());
+    agree(source, &Inputs::new().lane("n", lanes.collect::<Vec<i64>>()).lane("w", w));
+}
+
+#[test]
+fn names_of_gpus_are_lists_of_different_numbers() {
+    for (name, known) in [
+        ("cuda", "cuda"),
+        ("cuda:0", "cuda"),
+        ("cuda:3", "cuda:3"),
+        ("cuda:0,2", "cuda:0,2"),
+        ("cuda:2,0", "cuda:2,0"),
+        ("cuda:all", "cuda:all"),
+        ("cuda-host", "cuda-host"),
+        ("cuda-host:4", "cuda-host:4"),
+    ] {
+        assert_eq!(device(name).unwrap().name(), known);
+    }
+    for name in ["cuda:", "cuda:0,0", "cuda:0,", "cuda:,1", "cuda:-1", "cuda:+1", "cuda:256", "cuda:1:2", "cuda-host:0"]
+    {
+        let error = device(name).unwrap_err().to_string();
+        assert!(error.contains(&format!("there is no device `{name}`")), "{error}");
     }
 }
 
