@@ -30,6 +30,7 @@ use device::{Device, Scope};
 use meetings::Meetings;
 
 pub use driver::{Gpu, NoGpu, gpus};
+pub use nvrtc::MachineCode;
 
 /// Units are numbers of 16 bits for the scheduler.
 const MOST_UNITS: usize = 0xff00;
@@ -202,18 +203,18 @@ pub fn text(program: Units, precision: Precision) -> Result<String, BackendError
     Ok(code_of(program, &how, WARP)?.1.text)
 }
 
-/// What NVRTC says of the machine code that it makes of a program for a kind of GPU (`sm_90`): registers and spills, of the
-/// code for warps and of that for blocks; of a program whose lanes meet there is that for blocks alone.
+/// What NVRTC makes of a program for a kind of GPU (`sm_90`): the code for warps and that for blocks; of a program whose
+/// lanes meet there is that for blocks alone.
 ///
 /// # Errors
 /// [`BackendError`].
-pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<String>, BackendError> {
+pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<MachineCode>, BackendError> {
     let how = How { precision, ..How::default() };
     let code = code_of(program, &how, WARP)?.1;
-    let log = |scope: &Scope| -> Result<String, BackendError> {
-        Ok(nvrtc::made(&code.text, &nvrtc::options(arch, &code, *scope)?)?.log)
+    let made = |scope: &Scope| -> Result<MachineCode, BackendError> {
+        Ok(MachineCode::of(&nvrtc::made(&code.text, &nvrtc::options(arch, &code, *scope)?)?))
     };
-    code.scopes().iter().map(log).collect()
+    code.scopes().iter().map(made).collect()
 }
 
 impl From<nvrtc::NvrtcError> for BackendError {

@@ -64,6 +64,35 @@ pub(super) struct Cubin {
     pub(super) log: String,
 }
 
+/// What machine code takes of a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MachineCode {
+    /// Bytes of it, with all that a GPU loads beside instructions.
+    pub bytes: usize,
+    /// Registers of a thread.
+    pub registers: usize,
+    /// Bytes that a thread stores for want of registers.
+    pub spilled: usize,
+}
+
+impl MachineCode {
+    /// By the log of the assembler: `8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`, `Used 72 registers`.
+    pub(super) fn of(cubin: &Cubin) -> Self {
+        let words: Vec<&str> = cubin.log.split_whitespace().collect();
+        let number = |text: &str| text.parse::<usize>().ok();
+        let before = |unit: &[&str]| {
+            words.windows(unit.len() + 1).filter(|w| w[1..] == *unit).filter_map(|w| number(w[0])).sum::<usize>()
+        };
+        let registers = words.windows(3).filter(|w| w[0] == "Used" && w[2].starts_with("registers"));
+        Self {
+            bytes: cubin.code.len(),
+            registers: registers.filter_map(|w| number(w[1])).max().unwrap_or(0),
+            spilled: before(&["bytes", "spill", "stores,"]),
+        }
+    }
+}
+
 type Program = *mut c_void;
 
 impl Nvrtc {

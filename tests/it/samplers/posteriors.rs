@@ -11,6 +11,8 @@ use autobatch::program::{Engine, Inputs, Options};
 use autobatch::types::Array;
 use serde_json::Value;
 
+use crate::tools::data::shared_inputs;
+
 /// A sampling run of a model that ships, with its data.
 struct Run {
     /// A sampler of `nuts/`; `None` for the default.
@@ -35,13 +37,7 @@ impl Run {
         };
         let sampling = Sampling::new(&plan, |density| {
             let Some(data) = self.data else { return Ok(Inputs::new()) };
-            let values = NamedValues::read(Path::new(&format!("nuts/data/{data}.json")))?;
-            let mut inputs = Inputs::new();
-            for port in density.signature().ports.iter().filter(|p| p.shared) {
-                let ty = ArrayType { dtype: port.dtype, rank: port.extents.len() };
-                inputs = inputs.shared(port.name.clone(), values.array(&port.name, ty)?);
-            }
-            Ok(inputs)
+            shared_inputs(density, &format!("nuts/data/{data}.json"))
         });
         let draws = sampling.expect("the model is right").run(options, &|| ()).expect("it runs");
         assert!(draws.traps.is_empty(), "{}: {:?}", self.model, draws.traps.first());
