@@ -423,9 +423,6 @@ pub(super) struct DumpArgs {
     /// The event shape of an input, such as `x=10,2`, instead of a value
     #[arg(long, value_name = "NAME=N,M")]
     pub(super) shape: Vec<String>,
-    /// Memory that a run may take on each GPU of --device, in MiB; by default what is free there
-    #[arg(long, value_name = "MIB")]
-    pub(super) device_memory: Option<u64>,
     /// Switch off a compiler pass (`all` for every one)
     #[arg(long = "no-pass", value_name = "PASS")]
     pub(super) no_pass: Vec<String>,
@@ -660,11 +657,11 @@ impl EngineArgs {
     /// The flags that change nothing of a run with this engine, and why.
     fn ignored(&self) -> Option<(Vec<&'static str>, &'static str)> {
         let schedule = ("--schedule", self.schedule != Schedule::default());
-        let device_memory = ("--device-memory", self.device_memory.is_some());
         let (flags, why) = match self.engine {
-            EngineName::Pc if !self.device.starts_with("cuda") => {
-                (vec![device_memory], "it is of GPUs, and none is asked for")
+            _ if self.device_memory.is_some() && !self.device.starts_with("cuda") => {
+                (vec![("--device-memory", true)], "it is of GPUs, and none is asked for")
             }
+            EngineName::Pc if !self.device.starts_with("cuda") => return None,
             EngineName::Pc => {
                 let flags = vec![
                     ("--exec", !matches!(self.exec, ExecName::Auto)),
@@ -675,9 +672,7 @@ impl EngineArgs {
                 ];
                 (flags, "a GPU has a lane for each of its threads, and runs nothing but its own code")
             }
-            EngineName::Local => {
-                (vec![schedule, device_memory], "the engine `local` always runs the earliest block of a call")
-            }
+            EngineName::Local => (vec![schedule], "the engine `local` always runs the earliest block of a call"),
             EngineName::Scalar => {
                 let compiled = matches!(self.codegen, CodegenName::Cc);
                 let flags = vec![
@@ -687,7 +682,6 @@ impl EngineArgs {
                     ("--threads", !compiled && self.threads != 0),
                     ("--shard-lanes", self.shard_lanes != 0),
                     ("--fusion", !compiled && self.fusion == Switch::Off),
-                    device_memory,
                 ];
                 (flags, "the engine `scalar` runs one lane after the other, each by itself")
             }

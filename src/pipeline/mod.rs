@@ -51,6 +51,7 @@ impl Passes {
         // They evaluate both arms: a NaN would be born in the one that is not taken.
         self.switch_off("if-convert");
         self.switch_off("guard-arms");
+        self.switch_off("join-conditions");
         // A value that nobody wants may be where a NaN is born: all engines compute what the CFG program says.
         self.switch_off("dead-stores");
         self.switch_off("copy-coalesce");

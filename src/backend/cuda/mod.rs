@@ -133,7 +133,7 @@ impl Backend for CudaThreads {
 /// One GPU or several.
 #[derive(Clone, Debug)]
 pub struct Cuda {
-    /// Their numbers; all that there are where none is named.
+    /// Their numbers; where none is named all that are new enough.
     numbers: Vec<usize>,
     name: &'static str,
 }
@@ -184,12 +184,15 @@ impl Backend for Cuda {
     fn compile(&self, program: Units, how: &How) -> Result<Arc<dyn Executable>, BackendError> {
         let made = code_of(program, how, WARP)?;
         let fails = |error: NoGpu| BackendError::Device(error.to_string());
-        let numbers = match &self.numbers[..] {
-            // Where there is none the first one is missed.
-            [] => (0..gpus().map_err(fails)?.len().max(1)).collect(),
-            numbers => numbers.to_vec(),
+        let gpus: Vec<Gpu> = match &self.numbers[..] {
+            [] => {
+                let all = gpus().map_err(fails)?.len();
+                let usable: Vec<Gpu> = (0..all).filter_map(|number| Gpu::numbered(number).ok()).collect();
+                // Where there is none it is told what is wrong with the first one.
+                if usable.is_empty() { vec![Gpu::numbered(0).map_err(fails)?] } else { usable }
+            }
+            numbers => numbers.iter().map(|n| Gpu::numbered(*n)).collect::<Result<_, _>>().map_err(fails)?,
         };
-        let gpus = numbers.into_iter().map(Gpu::numbered).collect::<Result<Vec<_>, _>>().map_err(fails)?;
         Loaded::made(made, gpus.into_iter().map(On::Gpu))
     }
 }
@@ -212,7 +215,9 @@ pub fn report(program: Units, precision: Precision, arch: &str) -> Result<Vec<Ma
     let how = How { precision, ..How::default() };
     let code = code_of(program, &how, WARP)?.1;
     let made = |scope: &Scope| -> Result<MachineCode, BackendError> {
-        Ok(MachineCode::of(&nvrtc::made(&code.text, &nvrtc::options(arch, &code, *scope)?)?))
+        let cubin = nvrtc::made(&code.text, &nvrtc::options(arch, &code, *scope)?)?;
+        let unknown = || BackendError::Codegen(format!("the log of NVRTC says nothing of registers: {}", cubin.log));
+        MachineCode::of(&cubin).ok_or_else(unknown)
     };
     code.scopes().iter().map(made).collect()
 }
@@ -366,7 +371,8 @@ impl Executable for Loaded {
         let outcome = match &devices[..] {
             // Of no lanes one device has no work.
             [device, ..] if devices.len() == 1 || inputs.lanes.is_empty() => {
-                run::run(program, &**device, inputs, (settings, &|| settings.is_stopped()), sink)
+                let mut room = run::Room::default();
+                run::run(program, &**device, inputs, (settings, &|| settings.is_stopped()), (sink, &mut room))
             }
             devices => shared::run_on_all(program, devices, inputs, settings, sink),
         };

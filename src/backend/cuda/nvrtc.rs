@@ -77,19 +77,15 @@ pub struct MachineCode {
 }
 
 impl MachineCode {
-    /// By the log of the assembler: `8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads`, `Used 72 registers`.
-    pub(super) fn of(cubin: &Cubin) -> Self {
+    /// By the log of the assembler, if it has both: `… 0 bytes spill stores, …`, `Used 72 registers`.
+    pub(super) fn of(cubin: &Cubin) -> Option<Self> {
         let words: Vec<&str> = cubin.log.split_whitespace().collect();
         let number = |text: &str| text.parse::<usize>().ok();
-        let before = |unit: &[&str]| {
-            words.windows(unit.len() + 1).filter(|w| w[1..] == *unit).filter_map(|w| number(w[0])).sum::<usize>()
-        };
+        let spills = words.windows(4).filter(|w| w[1..] == ["bytes", "spill", "stores,"]).map(|w| number(w[0]));
         let registers = words.windows(3).filter(|w| w[0] == "Used" && w[2].starts_with("registers"));
-        Self {
-            bytes: cubin.code.len(),
-            registers: registers.filter_map(|w| number(w[1])).max().unwrap_or(0),
-            spilled: before(&["bytes", "spill", "stores,"]),
-        }
+        let spilled = spills.reduce(|a, b| Some(a? + b?))??;
+        let registers = registers.map(|w| number(w[1])).reduce(|a, b| Some(a?.max(b?)))??;
+        Some(Self { bytes: cubin.code.len(), registers, spilled })
     }
 }
 

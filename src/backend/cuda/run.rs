@@ -26,27 +26,45 @@ const NOBODY: u64 = u64::MAX;
 /// In the place of θ: the first unit in the order of the program runs.
 const EARLIEST: u32 = u32::MAX;
 
+/// Levels of piles that runs on a device have found to be enough, for the next one.
+#[derive(Clone, Default)]
+pub(super) struct Room {
+    levels: Vec<u32>,
+    /// Piles for which there was no memory any more, one bit each.
+    capped: u64,
+}
+
+/// What came of lanes that were stopped before they began.
+pub(super) fn interrupted(plan: &Plan, lanes: usize) -> Outcome {
+    let entry = &plan.body.blocks[plan.entry].loc;
+    let traps = (0..lanes).map(|position| Trap::new(position, TrapKind::Interrupted, entry.clone())).collect();
+    let outputs = plan.outputs.iter().map(|port| Array::zeros(&batch(&port.ty, lanes))).collect();
+    Outcome { outputs, traps, ..Outcome::default() }
+}
+
 /// Runs a plan by its code, until `stops` says so.
 pub(super) fn run(
     (plan, code): (&Plan, &Code),
     device: &dyn Device,
     inputs: &RunInputs,
     (settings, stops): (&Settings, &(dyn Fn() -> bool + Sync)),
-    sink: &dyn Sink,
+    (sink, room): (&dyn Sink, &mut Room),
 ) -> Result<Outcome, DeviceError> {
     let lanes = inputs.lanes.len();
     let (mut told, mut did) = (Told::new(code, sink, lanes), DeviceStats::new(device.name(), 0));
-    let levels = vec![LEVELS; code.piles.len()];
-    let mut attempt = Attempt { plan, code, device, inputs, settings, stops, levels, capped: 0 };
+    let Room { levels, capped } = room.clone();
+    let levels = if levels.is_empty() { vec![LEVELS; code.piles.len()] } else { levels };
+    let mut attempt = Attempt { plan, code, device, inputs, settings, stops, levels, capped };
     let mut outcome = loop {
         match attempt.run(&mut told, &mut did)? {
             Ended::Done(outcome) => break *outcome,
-            Ended::NoRoom(piles) => {
+            Ended::NoRoom { piles, room } => {
                 told.start_over();
-                attempt.grow(piles)?;
+                attempt.grow(piles, room);
             }
         }
     };
+    *room = Room { levels: attempt.levels, capped: attempt.capped };
     outcome.traps.append(&mut told.traps);
     outcome.traps.sort_by_key(|trap| trap.position);
     // A lane whose record was lost may have come to its end on the device.
@@ -78,8 +96,11 @@ fn batch(ty: &Type, lanes: usize) -> Type {
 /// How an attempt ended.
 enum Ended {
     Done(Box<Outcome>),
-    /// There was no room on piles, one bit each.
-    NoRoom(u64),
+    /// There was no room on piles, one bit each; and the bytes that threads can have.
+    NoRoom {
+        piles: u64,
+        room: usize,
+    },
 }
 
 /// A run with room for so many levels of each pile.
@@ -158,8 +179,7 @@ impl Attempt<'_> {
     }
 
     /// These piles get more room, or lanes that want it are to trap.
-    fn grow(&mut self, piles: u64) -> Result<(), DeviceError> {
-        let room = self.device.room()?.min(self.settings.get_device_memory()) / 4 * 3;
+    fn grow(&mut self, piles: u64, room: usize) {
         for pile in 0..self.levels.len() {
             let bit = 1 << pile.min(63);
             if piles & bit == 0 {
@@ -172,7 +192,6 @@ impl Attempt<'_> {
                 self.capped |= bit;
             }
         }
-        Ok(())
     }
 
     /// Bytes that a thread takes.
@@ -221,8 +240,8 @@ impl Attempt<'_> {
         let most_threads = self.device.threads()?;
         let most_grid = self.device.grid(most_threads, code.meets);
         let met_bytes = code.met_bytes(most_grid.threads);
-        let most =
-            (room.saturating_sub(log_words * 16 + met_bytes * most_grid.blocks) / self.bytes_of_thread()).max(warp);
+        let for_threads = room.saturating_sub(log_words * 16 + met_bytes * most_grid.blocks);
+        let most = (for_threads / self.bytes_of_thread()).max(warp);
         let threads = lanes.min(most_threads).min(most / warp * warp).next_multiple_of(warp).max(warp);
         let grid = self.device.grid(threads, code.meets);
         let numbers_met = held.zeros(met_bytes * grid.blocks)?;
@@ -309,7 +328,7 @@ impl Attempt<'_> {
                 let (held, told) = (&held, &mut *told);
                 let taking = full.take().map(|full| scope.spawn(move || told.take_all(held, full)));
                 // SAFETY: what the struct names was made above, for this code, and is held until the end.
-                let launched = unsafe { self.device.launch(run, grid, &|| (self.stops)()) };
+                let launched = unsafe { self.device.launch(run, grid, self.stops) };
                 did.busy += started.elapsed().as_secs_f64();
                 let took = taking.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
                 (launched, took.unwrap_or(Ok(())))
@@ -331,7 +350,7 @@ impl Attempt<'_> {
                 std::mem::swap(&mut log, &mut other);
             }
             if overflowed != 0 {
-                return Ok(Ended::NoRoom(overflowed));
+                return Ok(Ended::NoRoom { piles: overflowed, room: for_threads });
             }
             if stopped {
                 self.interrupt(told, &waiting, &held.words(positions, 0, threads)?, queue);

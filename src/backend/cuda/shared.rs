@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::code::Code;
 use super::device::{Device, DeviceError};
-use super::run::run;
+use super::run::{Room, interrupted, run};
 use crate::plan::Plan;
 use crate::run::{DeviceStats, NoMemory, Outcome, Record, RunInputs, Settings, Sink, StreamId, Trap};
 
@@ -22,33 +22,52 @@ pub(super) fn run_on_all(
     settings: &Settings,
     sink: &dyn Sink,
 ) -> Result<Outcome, DeviceError> {
-    let queue = Queue { lanes: inputs.lanes.len(), devices: devices.len(), taken: Mutex::new(0) };
+    let queue = Queue { lanes: inputs.lanes.len(), devices: devices.len(), taken: Mutex::default() };
+    let at_a_time = devices.iter().map(|device| device.threads()).collect::<Result<Vec<_>, _>>()?;
+    // Each has a share for certain, whichever thread is the first.
+    let first: Vec<_> = at_a_time.iter().map(|at_a_time| queue.next(*at_a_time)).collect();
     let failed = AtomicBool::new(false);
     let stops = || settings.is_stopped() || failed.load(Ordering::Relaxed);
-    let work = |device: &dyn Device| -> Result<Vec<Part>, DeviceError> {
-        let mut done = Vec::new();
-        let at_a_time = device.threads()?;
-        while let Some(lanes) = queue.next(at_a_time).filter(|_| !failed.load(Ordering::Relaxed)) {
-            let sink = FromLane { first: lanes.start, sink };
-            let first = lanes.start;
-            done.push((first, run(program, device, &part_of(inputs, lanes), (settings, &stops), &sink)?));
+    let work = |device: &dyn Device, at_a_time: usize, first: Option<Range<usize>>| {
+        let (mut done, mut room, mut lanes) = (Vec::new(), Room::default(), first);
+        while let Some(now) = lanes.filter(|_| !failed.load(Ordering::Relaxed)) {
+            let first = now.start;
+            let outcome = if stops() {
+                interrupted(program.0, now.len())
+            } else {
+                let sink = FromLane { first, sink };
+                run(program, device, &part_of(inputs, now), (settings, &stops), (&sink, &mut room))?
+            };
+            done.push((first, outcome));
+            lanes = queue.next(at_a_time);
         }
-        Ok(done)
+        Ok::<Vec<Part>, DeviceError>(done)
     };
     let ended: Result<Vec<Vec<Part>>, DeviceError> = std::thread::scope(|scope| {
-        let start = |device: &Arc<dyn Device>| {
-            let device = Arc::clone(device);
-            scope.spawn(|| {
-                let device = device;
-                work(&*device).inspect_err(|_| failed.store(true, Ordering::Relaxed))
-            })
-        };
-        let started: Vec<_> = devices.iter().map(start).collect();
+        let mut started = Vec::new();
+        for ((device, at_a_time), first) in devices.iter().zip(at_a_time).zip(first) {
+            let (work, failed) = (&work, &failed);
+            started.push(scope.spawn(move || {
+                let _others = Stops(failed);
+                work(&**device, at_a_time, first).inspect_err(|_| failed.store(true, Ordering::Relaxed))
+            }));
+        }
         let joined =
             started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.collect::<Vec<_>>().into_iter().collect()
     });
     Ok(put_together(ended?))
+}
+
+/// Stops the other devices where the thread of one panics.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The lanes that no device has had.
@@ -60,8 +79,8 @@ struct Queue {
 
 impl Queue {
     /// The next lanes for a device that runs so many at a time. Of few lanes all devices have as many. Of more a device
-    /// takes a part of what is left, so that those that are slower have fewer, and never less than it runs at a time;
-    /// the longer the list, the less it waits for the last of its lanes.
+    /// takes a part of what is left, so that those that are slower have fewer, and as many as it runs at a time if there are:
+    /// the more there are, the less it waits for the last of them.
     fn next(&self, at_a_time: usize) -> Option<Range<usize>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let left = self.lanes - *taken;

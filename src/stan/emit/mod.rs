@@ -28,7 +28,7 @@ use places::Places;
 
 pub(super) use marks::{before, unmarked};
 pub(super) use packing::{Packing, Part};
-pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, shared_marker};
+pub(super) use routine::{Body, LoopBody, LoopHead, Slot, Text, marker, plain_name, shared_marker};
 
 /// The graph with its running sums as sums, and what grows from turn to turn as rows of one length.
 pub(super) fn simplified(graph: &mut Graph, results: &[Val], summed: &[Elem]) {

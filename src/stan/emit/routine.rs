@@ -21,6 +21,11 @@ pub(in crate::stan) fn shared_marker(name: &str) -> String {
     format!("‹shared {name}›")
 }
 
+/// A name in the text for what the tracer calls so: it gives names that no program has.
+pub(in crate::stan) fn plain_name(name: &str) -> &str {
+    name.trim_end_matches("__")
+}
+
 /// A variable that a routine may read.
 pub(in crate::stan) struct Slot {
     pub(in crate::stan) name: Arc<str>,
@@ -161,7 +166,7 @@ impl LoopBody<'_> {
             LoopHead::For(_) => Names::new(&[graph], name),
         };
         let changed: Vec<(&Slot, String)> =
-            slots.iter().map(|slot| (slot, names.give(&slot.name, slot.name.trim_end_matches("__")))).collect();
+            slots.iter().map(|slot| (slot, names.give(&slot.name, plain_name(&slot.name)))).collect();
         let total = names.give(&Arc::from("target"), "target");
         let before = names.give(&Arc::from("target__"), "target_before");
         let flag = names.free("returned");
@@ -208,10 +213,7 @@ impl LoopBody<'_> {
         }
         emitter.write();
         let mut last: Vec<String> = Vec::new();
-        if !terms.is_empty() {
-            let sum = emitter.total(&terms);
-            last.push(format!("{total} += {sum};"));
-        }
+        let sum = (!terms.is_empty()).then(|| emitter.total(&terms));
         if let Some(returned) = &returned {
             last.push(format!("{flag} = {};", emitter.result(returned)));
         }
@@ -226,10 +228,13 @@ impl LoopBody<'_> {
             Some(_) => None,
             None => Some(condition(emitter.result(&going))),
         };
-        // What a variable gets may read another one as it was before.
-        let mut assign: Vec<String> = Vec::new();
+        // What a variable gets may read another one, or the log density, as it was before.
+        let mut assign: Vec<String> = sum.iter().map(|sum| format!("{total} += {sum};")).collect();
+        let is_read_in = |names: &[(&str, String)], text: &str| {
+            sum.is_some() && mentions(text, &total) || names.iter().any(|(name, _)| mentions(text, name))
+        };
         for (k, (name, text)) in states.iter().enumerate() {
-            let early = states[..k].iter().any(|(other, _)| mentions(text, other));
+            let early = is_read_in(&states[..k], text);
             let text = if early {
                 let next = emitter.free(&format!("next_{name}"));
                 last.push(format!("let {next} = {text};"));
@@ -242,7 +247,7 @@ impl LoopBody<'_> {
             }
         }
         if let Some(c) = stop.as_mut().filter(|c| *c != "break;") {
-            if states.iter().any(|(name, _)| mentions(c, name)) {
+            if is_read_in(&states, c) {
                 let going = emitter.free("going");
                 last.push(format!("let {going} = {c};"));
                 *c = going;
@@ -258,9 +263,10 @@ impl LoopBody<'_> {
         let mut texts: Vec<String> = Vec::new();
         let mut used: Vec<Arc<str>> = Vec::new();
         let mut own: Vec<Line> = Vec::new();
+        let reads = |name: &str| emitter.reads(name) || first.as_ref().is_some_and(|first| first.reads(name));
         for (slot, name) in &changed {
             let is_state = slot.state.is_some();
-            if is_state || emitter.reads(&slot.name) || first.as_ref().is_some_and(|f| f.reads(&slot.name)) {
+            if is_state || reads(&slot.name) {
                 let mutable = if is_state { "mut " } else { "" };
                 params.push(format!("{mutable}{name}: {}", ty(slot.int, &slot.shape)));
                 used.push(slot.name.clone());
@@ -271,7 +277,7 @@ impl LoopBody<'_> {
                 texts.push(name.clone());
             }
         }
-        if emitter.reads("target__") {
+        if reads("target__") {
             params.push(format!("{before}: real"));
             used.push("target__".into());
         }
@@ -280,7 +286,7 @@ impl LoopBody<'_> {
             packing.parts.push(Part { name: part.into(), int, shape: shape.to_vec(), is_result });
             texts.push(name.to_owned());
         };
-        if !terms.is_empty() || emitter.reads("target") {
+        if !terms.is_empty() || reads("target") {
             give(&mut own, "target", &total, false, &[], false);
         }
         if returned.is_some() {
@@ -322,7 +328,7 @@ impl Body<'_> {
         let graph = &*graph;
         let mut names = Names::new(&[graph], name);
         let params = slots.iter().map(|slot| {
-            let name = names.give(&slot.name, slot.name.trim_end_matches("__"));
+            let name = names.give(&slot.name, plain_name(&slot.name));
             format!("{name}: {}", ty(slot.int, &slot.shape))
         });
         let params: Vec<String> = params.collect();

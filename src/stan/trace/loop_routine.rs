@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use super::flow::{Flow, Mixed};
 use super::loops::{assigned, mentioned, mentioned_in};
 use super::routine::{ADDED, BEFORE, Called};
@@ -12,7 +10,7 @@ use super::stmt::same;
 use super::tuple::Form;
 use super::{Result, Term, Tracer, Variable, unsupported};
 use crate::base::Span;
-use crate::stan::emit::{LoopBody, LoopHead, Packing, Slot, Text};
+use crate::stan::emit::{LoopBody, LoopHead, Packing, Slot, Text, plain_name};
 use crate::stan::graph::{Graph, Op};
 use crate::stan::syntax::ast::{Expr, Name, Stmt};
 use crate::stan::value::{Elem, Kind, Val};
@@ -48,6 +46,13 @@ impl Input {
             Some(counted) => counted.whole.clone(),
             None => value.clone(),
         }
+    }
+
+    /// A value of its variable with another part in the place of this.
+    fn with(&self, value: &Val, make: impl FnOnce(&Val) -> Val) -> Val {
+        let mut parts: Vec<Val> = value.plain_parts().into_iter().cloned().collect();
+        parts[self.part] = make(&parts[self.part]);
+        value.with_plain_parts(&mut parts.into_iter())
     }
 
     fn is_like(&self, other: &Input) -> bool {
@@ -114,8 +119,8 @@ impl Tracer<'_> {
             let found = frame.iter().enumerate().rev().find_map(|(level, scope)| Some((level, scope.get(name)?)));
             let Some((level, Variable { value })) = found else { continue };
             let state = changed.contains(name);
-            if state || !value.is_known() || varying.is_some_and(|v| v.contains(name)) {
-                for (part, (own, plain)) in value.named_parts(name).into_iter().enumerate() {
+            for (part, (own, plain)) in value.named_parts(name).into_iter().enumerate() {
+                if state || !plain.is_known() || varying.is_some_and(|v| v.contains(&own)) {
                     let (kind, shape, of) = (plain.kind, plain.shape.clone(), name.clone());
                     let input = Input { name: own.clone(), of, part, level, kind, shape, state, counts: false };
                     let count = plain.counted().map(|_| {
@@ -123,9 +128,9 @@ impl Tracer<'_> {
                         Input { name, kind: Kind::INT, shape, state: false, counts: true, ..input.clone() }
                     });
                     inputs.extend([Some(input), count].into_iter().flatten());
+                } else {
+                    known.push((own, plain.clone()));
                 }
-            } else {
-                known.push((name.clone(), value.clone()));
             }
         }
         // What it assigns comes first.
@@ -134,20 +139,23 @@ impl Tracer<'_> {
     }
 
     fn take_inputs(&mut self, span: Span, given: &Given) -> Result<()> {
-        let mut variables: IndexMap<(usize, &Arc<str>), Vec<Val>> = IndexMap::new();
         for g in &given.inputs {
             let input = self.input(span, &g.name, g.kind, g.shape.clone())?;
-            let parts = variables.entry((g.level, &g.of)).or_default();
-            if g.counts {
-                parts[g.part] = Val::of_count(parts[g.part].clone(), input);
-            } else {
-                parts.push(input);
-            }
+            let scope = Arc::make_mut(&mut self.frame()[g.level]);
+            let variable = scope.get_mut(&g.of).expect("it was found there");
+            variable.value = g.with(&variable.value, |old| match g.counts {
+                true => Val::of_count(old.clone(), input),
+                false => input,
+            });
         }
-        for ((level, name), parts) in variables {
-            let scope = Arc::make_mut(&mut self.frame()[level]);
-            let variable = scope.get_mut(name).expect("it was found there");
-            variable.value = variable.value.with_plain_parts(&mut parts.into_iter());
+        Ok(())
+    }
+
+    /// The log density before the loop, and what it has added.
+    fn take_target(&mut self, span: Span) -> Result<()> {
+        for name in [BEFORE, ADDED] {
+            let input = self.input(span, name, Kind::REAL, vec![])?;
+            self.target.push(Term { value: input.elem(0), span });
         }
         Ok(())
     }
@@ -224,6 +232,7 @@ impl Tracer<'_> {
             Head::While(e) => {
                 let made = self.inside(|t| {
                     t.take_inputs(span, given)?;
+                    t.take_target(span)?;
                     let c = t.eval(e)?;
                     t.truth(e.span, &c)
                 });
@@ -234,10 +243,7 @@ impl Tracer<'_> {
         };
         let made = self.inside(|t| {
             t.take_inputs(span, given)?;
-            for name in [BEFORE, ADDED] {
-                let input = t.input(span, name, Kind::REAL, vec![])?;
-                t.target.push(Term { value: input.elem(0), span });
-            }
+            t.take_target(span)?;
             let flow = t.scoped(|t| {
                 if let Head::For { var, .. } = head {
                     let turn = t.input(var.span, &var.text, Kind::INT, vec![])?;
@@ -290,16 +296,18 @@ impl Tracer<'_> {
                     let input = written.given.inputs.iter().find(|g| *g.name == *name);
                     let input = input.expect("a loop gives back what it was given");
                     let hold = self.lookup_mut(&input.of).expect("it is around the loop");
-                    let mut parts: Vec<Val> = hold.value.plain_parts().into_iter().cloned().collect();
-                    let old = &mut parts[input.part];
-                    let value = output.unpacked(old.kind);
-                    *old = match old.counted() {
-                        Some(counted) => Val::of_count(value, counted.count.clone()),
-                        None => value,
-                    };
-                    let value = old.clone();
-                    hold.value = hold.value.with_plain_parts(&mut parts.into_iter());
-                    self.graph.call(&part.name, &value);
+                    let mut left = None;
+                    hold.value = input.with(&hold.value, |old| {
+                        let value = output.unpacked(old.kind);
+                        let value = match old.counted() {
+                            Some(counted) => Val::of_count(value, counted.count.clone()),
+                            None => value,
+                        };
+                        left.insert(value).clone()
+                    });
+                    if let Some(value) = left {
+                        self.graph.call(&plain_name(&part.name).into(), &value);
+                    }
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::stmt::filled;
+use super::stmt::{filled, same};
 use super::{MAX_NODES, Result, Tracer, unsupported, wrong};
 use crate::base::Span;
 use crate::prim::eval::{int_div, int_rem};
@@ -327,7 +327,11 @@ impl Tracer<'_> {
             if of_a.iter().zip(of_b).any(|(a, b)| a.shape != b.shape) {
                 return unsupported(span, "a tuple whose size depends on parameters");
             }
-            let parts = of_a.iter().zip(of_b).map(|(a, b)| self.select(span, condition, a, b));
+            // What neither changes is no state of a loop.
+            let parts = of_a.iter().zip(of_b).map(|(a, b)| match a.kind == b.kind && same(a, b) {
+                true => Ok(a.clone()),
+                false => self.select(span, condition, a, b),
+            });
             return Ok(Val::tuple(a.shape.clone(), parts.collect::<Result<_>>()?));
         }
         let kind = if a.kind.is_int() { b.kind } else { a.kind };

@@ -18,14 +18,11 @@ pub(super) struct Diamond {
     pub(super) join: BlockId,
 }
 
-/// `var[indices] = value`, in one arm.
+/// `var[indices] = value`, in one arm or in both.
 pub(super) struct Store {
     pub(super) var: VarId,
-    /// In which.
-    pub(super) arm: usize,
-    pub(super) value: Operand,
-    /// What stands there before.
-    pub(super) before: VarId,
+    /// By each arm; of one that does not store, what stood there before.
+    pub(super) values: [Operand; 2],
     pub(super) indices: Args,
     pub(super) loc: Loc,
 }
@@ -68,11 +65,15 @@ impl Diamond {
             insts.filter_map(|inst| inst.kind.dst()).collect::<Vec<VarId>>()
         };
         let written = self.arms.map(written);
-        let mut stores = Vec::new();
-        let lifted = [0, 1].map(|i| {
+        let without_known = |i: usize| {
             let insts = &func.blocks[self.arms[i]?].insts;
-            let insts = self.without_known(insts, (&head, &written[i]), live, of_type);
-            Some(lift_stores(insts, i, (&head, &written), of_type, &mut stores))
+            Some(self.without_known(insts, (&head, &written[i]), live, of_type))
+        };
+        let (arms, mut stores) = lift_common(&head, [0, 1].map(without_known), of_type);
+        let mut number = 0..;
+        let lifted = arms.map(|insts| {
+            let arm = number.next()?;
+            Some(lift_stores(insts?, arm, (&head, &written), of_type, &mut stores))
         });
         let before = [0, 1].map(|i| {
             let arm = self.arms[i]?;
@@ -149,14 +150,53 @@ fn lift_stores(
             && insts[at..].iter().all(|later| later.kind.dst().map(Operand::Var) != Some(args[1]))
             && let Some(before) = known.element(var, &args[2..], &part(&types(var), args.len() - 2))
         {
-            let (value, indices, loc) = (args[1], Args::from_slice(&args[2..]), inst.loc.clone());
-            stores.push(Store { var, arm, value, before, indices, loc });
+            let (mut values, indices, loc) = ([args[1]; 2], Args::from_slice(&args[2..]), inst.loc.clone());
+            values[1 - arm] = Operand::Var(before);
+            stores.push(Store { var, values, indices, loc });
             lifted.push(at);
         }
         known.forget(var);
     }
     let mut at = 0..;
     insts.into_iter().filter(|_| at.next().is_none_or(|at| !lifted.contains(&at))).collect()
+}
+
+/// The only store to a variable in an arm, if the variable has no other part in it and what is stored is not changed
+/// later: its place among the instructions.
+fn only_store(insts: &[Inst], var: VarId) -> Option<usize> {
+    let mut of_var = insts.iter().enumerate().filter(|(_, inst)| inst.kind.dst() == Some(var));
+    let (at, inst) = of_var.next().filter(|_| of_var.next().is_none())?;
+    let InstKind::Prim { prim: Prim::SetIndex, args, .. } = &inst.kind else { return None };
+    let is_changed = |o: &Operand, of: &[Inst]| of.iter().any(|i| i.kind.dst().map(Operand::Var) == Some(*o));
+    let stays = !is_changed(&args[1], &insts[at..]) && !args[2..].iter().any(|index| is_changed(index, insts));
+    (args[0] == Operand::Var(var) && reads(insts, var) == 1 && stays).then_some(at)
+}
+
+/// The arms without the stores that both make to one place of an array, which is known to be there: no lane traps at it.
+fn lift_common(
+    head: &Known,
+    arms: [Option<Vec<Inst>>; 2],
+    types: impl Fn(VarId) -> Type,
+) -> ([Option<Vec<Inst>>; 2], Vec<Store>) {
+    let [Some(mut yes), Some(mut no)] = arms else { return (arms, Vec::new()) };
+    let mut stores = Vec::new();
+    let written: Vec<VarId> = yes.iter().filter_map(|inst| inst.kind.dst()).collect();
+    for var in written {
+        let (Some(a), Some(b)) = (only_store(&yes, var), only_store(&no, var)) else { continue };
+        let (InstKind::Prim { args: of_yes, .. }, InstKind::Prim { args: of_no, .. }) = (&yes[a].kind, &no[b].kind)
+        else {
+            continue;
+        };
+        let indices = &of_yes[2..];
+        let is_there = |(index, extent): (&Operand, &usize)| head.is_below(*index, *extent);
+        if indices == &of_no[2..] && indices.iter().zip(&types(var).shape).all(is_there) {
+            let (values, indices, loc) = ([of_yes[1], of_no[1]], Args::from_slice(indices), yes[a].loc.clone());
+            stores.push(Store { var, values, indices, loc });
+            yes.remove(a);
+            no.remove(b);
+        }
+    }
+    ([Some(yes), Some(no)], stores)
 }
 
 /// The type of a part of an array at so many indices.

@@ -53,6 +53,10 @@ const ALL: Conversion<'static> = Conversion {
     copies_cost_less: false,
 };
 
+/// Of every branch for batches, also where arms may trap.
+pub(super) const OF_BATCH: Conversion<'static> =
+    Conversion { guarded: true, most_cost: MOST_BATCH_COST, most_of_head: MOST_OF_HEAD, copies_cost_less: true, ..ALL };
+
 /// Converts branches whose conditions are wanted, those that have no others in their arms, and so many at most. Whether
 /// there was one.
 pub(in crate::transform) fn convert_where(
@@ -94,8 +98,7 @@ pub(super) fn run(program: Program) -> Program {
 
 /// Converts those too whose arms may trap.
 pub(super) fn run_guarded(program: Program) -> Program {
-    let of_batch = Conversion { most_cost: MOST_BATCH_COST, most_of_head: MOST_OF_HEAD, ..ALL };
-    convert_all(program, Conversion { guarded: true, copies_cost_less: true, ..of_batch })
+    convert_all(program, OF_BATCH)
 }
 
 fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
@@ -114,7 +117,7 @@ fn convert_all(mut program: Program, conversion: Conversion<'_>) -> Program {
 /// Converts all branches of a function whose blocks are merged, and merges what comes of it, as `convert_where` and `merge` would
 /// in turns. What one conversion changes is the branch itself, its head, which goes on with what followed, and the branches
 /// that the head is an arm of: no other is looked at again, and what is live where a block starts stays.
-fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) {
+pub(super) fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) {
     let mut edges = edges_to(func);
     let mut weights = weights(program, func);
     let mut before = reversed(func.blocks.len(), func.blocks.iter().map(|(id, b)| (id, b.term.successors())));
@@ -148,16 +151,25 @@ fn convert_rest(program: &Program, func: &mut Func, conversion: Conversion<'_>) 
 }
 
 /// How a branch is converted.
-struct Way {
+pub(super) struct Way {
     stores: Vec<Store>,
     /// The variables that get one value or the other.
-    selected: Vec<VarId>,
+    pub(super) selected: Vec<VarId>,
+    /// Those that only lanes read which take the one arm that there is: they get its value.
+    pub(super) given: Vec<VarId>,
     /// What each arm must not read.
     guards: [Vec<Guard>; 2],
 }
 
+impl Way {
+    /// Whether arms store to elements of arrays.
+    pub(super) fn stores_elements(&self) -> bool {
+        !self.stores.is_empty()
+    }
+}
+
 /// How a branch is converted, if it can be and that is cheap enough: then its arms are without what the head has for them.
-fn way(
+pub(super) fn way(
     program: &Program,
     func: &mut Func,
     diamond: &Diamond,
@@ -168,7 +180,8 @@ fn way(
     let (stores, before) = diamond.lift(func, live);
     let selected = selected(func, diamond, live);
     let most = conversion.most_cost.saturating_add(conversion.most_of_head.min(of_head));
-    let way = guards_of(program, func, diamond, conversion).map(|guards| Way { stores, selected, guards });
+    let way =
+        guards_of(program, func, diamond, conversion).map(|guards| Way { stores, selected, given: Vec::new(), guards });
     let way = way.filter(|way| converted_cost(program, func, diamond, way, conversion) <= most);
     if way.is_none() {
         diamond.put_back(func, before);
@@ -216,7 +229,7 @@ fn converted_cost(
     program: &Program,
     func: &Func,
     diamond: &Diamond,
-    Way { stores, selected, guards }: &Way,
+    Way { stores, selected, guards, .. }: &Way,
     conversion: Conversion<'_>,
 ) -> u64 {
     let insts = || diamond.arms.iter().flatten().flat_map(|arm| &func.blocks[*arm].insts);
@@ -229,15 +242,16 @@ fn converted_cost(
     let selects: u64 = selected.iter().map(|v| discount(func.vars[*v].ty.elements() as u64, copied(*v))).sum();
     let elements = |g: &Guard| program.operand_type(func, g.operand).elements() as u64;
     let guards: u64 = guards.iter().flatten().map(elements).sum();
-    let stored = |s: &Store| 1 + program.operand_type(func, s.value).elements() as u64;
+    let stored = |s: &Store| 1 + program.operand_type(func, s.values[0]).elements() as u64;
     arms + selects + guards + stores.iter().map(|store| 2 * stored(store)).sum::<u64>()
 }
 
-fn convert(
+/// Computes both arms in the head, which goes on with what follows then.
+pub(super) fn convert(
     program: &Program,
     func: &mut Func,
     diamond: &Diamond,
-    Way { stores, selected, guards }: Way,
+    Way { stores, selected, given, guards }: Way,
     names: &mut FreshNames,
 ) {
     let mut written: [Vec<(VarId, VarId, Loc)>; 2] = [vec![], vec![]];
@@ -279,12 +293,11 @@ fn convert(
     }
     // What is stored is chosen before anything is: an array that one arm changes may be what stood in another's place.
     let mut stored = vec![];
-    for Store { var, arm, value, before, indices, loc } in stores {
-        let now = |v: VarId| written[arm].iter().find(|(old, ..)| *old == v).map_or(v, |(_, now, _)| *now);
-        let value = value.var().map_or(value, |v| Operand::Var(now(v)));
-        let ty = program.operand_type(func, value);
+    for Store { var, values, indices, loc } in stores {
+        let now = |arm: usize, v: VarId| written[arm].iter().find(|(old, ..)| *old == v).map_or(v, |(_, now, _)| *now);
+        let [yes, no] = [0, 1].map(|arm| values[arm].var().map_or(values[arm], |v| Operand::Var(now(arm, v))));
+        let ty = program.operand_type(func, yes);
         let dst = names.add(&mut func.vars, "stored", ty);
-        let (yes, no) = if arm == 0 { (value, Operand::Var(before)) } else { (Operand::Var(before), value) };
         let kind = InstKind::Prim { dst, prim: Prim::Select, args: Args::from_slice(&[diamond.cond, yes, no]) };
         insts.push(Inst { kind, loc: loc.clone() });
         let args = [Operand::Var(var), Operand::Var(dst)].into_iter().chain(indices.iter().copied()).collect();
@@ -303,6 +316,14 @@ fn convert(
             },
             loc,
         });
+    }
+    // The condition may be one of them.
+    for var in given {
+        let of_arm = written.iter().flatten().find(|(old, ..)| *old == var);
+        insts.extend(of_arm.map(|(_, now, loc)| {
+            let args = Args::from_slice(&[Operand::Var(*now)]);
+            Inst { kind: InstKind::Prim { dst: var, prim: Prim::Copy, args }, loc: loc.clone() }
+        }));
     }
     let head = &mut func.blocks[diamond.head];
     head.insts.extend(insts);

@@ -1,8 +1,8 @@
 //! Passes over the CFG program. Each gives a program that does the same in every lane: the same outputs, records and
 //! draws, and the same traps. Two things may differ, and are documented as such: inlined and tail calls, and those whose early
 //! return is inlined, do not count as active calls, neither for the limit nor in the depth that a trap tells, and the number of
-//! blocks that run changes. With `check_nan` leave `if-convert` and `guard-arms` out: they
-//! evaluate both arms, and a NaN may be born in the one that is not taken.
+//! blocks that run changes. With `check_nan` leave `if-convert`, `guard-arms` and `join-conditions`
+//! out: they evaluate both arms, and a NaN may be born in the one that is not taken.
 
 pub(super) mod blocks;
 mod diamonds;
@@ -11,6 +11,7 @@ mod hoist_shared;
 pub(super) mod if_convert;
 pub(super) mod in_place;
 pub(super) mod inline;
+mod join_conditions;
 mod known_branches;
 pub(super) mod merge_blocks;
 mod partial_inline;
@@ -69,6 +70,11 @@ const GUARD_ARMS: Pass<Program> = Pass {
     doc: "for batches: turns branches between cheap arms that may trap into selects, of harmless operands too",
     run: if_convert::run_guarded,
 };
+const JOIN_CONDITIONS: Pass<Program> = Pass {
+    name: "join-conditions",
+    doc: "for batches: makes selects of branches on several conditions, such as `a || b`, whose cheap arms store to elements",
+    run: join_conditions::run,
+};
 const EARLY_RETURN: Pass<Program> = Pass {
     name: "early-return",
     doc: "returns at once where a jump leads to a block that only returns",
@@ -123,4 +129,4 @@ pub const LANE_PASSES: &[Pass<Program>] = &[EARLY_RETURN, CHANGE_IN_PLACE];
 /// Further passes for the engines that run many lanes at once: for them a branch costs more than computing what some lanes do
 /// not need. The reference interpreter runs the program without them.
 pub const BATCH_PASSES: &[Pass<Program>] =
-    &[GUARD_ARMS, REUSE, SIMPLIFY, TAIL_CALLS, MERGE_BLOCKS, EARLY_RETURN, CHANGE_IN_PLACE];
+    &[GUARD_ARMS, JOIN_CONDITIONS, REUSE, SIMPLIFY, TAIL_CALLS, MERGE_BLOCKS, EARLY_RETURN, CHANGE_IN_PLACE];

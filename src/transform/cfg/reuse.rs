@@ -6,7 +6,7 @@ use crate::base::work;
 use crate::cfg::{Args, Block, InstKind, Operand, Program, VarId};
 use crate::parts;
 use crate::prim::Prim;
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 
 /// Turns a primitive of the same operands as an earlier one of the block into a copy of its result, as long as neither the
 /// result nor an operand was set since. One that may trap did not trap in the lanes that get there again.
@@ -27,6 +27,8 @@ pub(super) struct Known {
     results: HashMap<Key, VarId>,
     /// What is not known any more when a variable is set.
     about: HashMap<VarId, Vec<Key>>,
+    /// Indices that are 0 or more and below this: others had trapped.
+    below: HashMap<VarId, usize>,
 }
 
 impl Known {
@@ -41,9 +43,30 @@ impl Known {
         self.results.get(&(Prim::Index, args, ty.clone())).copied()
     }
 
+    /// Whether an index is 0 or more and below an extent.
+    pub(super) fn is_below(&self, index: Operand, extent: usize) -> bool {
+        match index {
+            Operand::Var(v) => self.below.get(&v).is_some_and(|below| *below <= extent),
+            Operand::Const(Scalar::Int(i)) => usize::try_from(i).is_ok_and(|i| i < extent),
+            _ => false,
+        }
+    }
+
     /// An instruction has run.
     pub(super) fn note(&mut self, inst: &InstKind, types: impl Fn(VarId) -> Type) {
         let Some(dst) = inst.dst() else { return };
+        if let InstKind::Prim { prim: prim @ (Prim::Index | Prim::SetIndex), args, .. } = inst
+            && let Operand::Var(array) = args[0]
+        {
+            let first = if *prim == Prim::Index { 1 } else { 2 };
+            for (index, extent) in args[first..].iter().zip(types(array).shape) {
+                if let Operand::Var(v) = index
+                    && types(*v).is_scalar()
+                {
+                    self.below.entry(*v).and_modify(|below| *below = extent.min(*below)).or_insert(extent);
+                }
+            }
+        }
         let computed = key_of(inst, types).filter(|key| !self.results.contains_key(key));
         self.forget(dst);
         if let Some(key) = computed.filter(|(_, args, _)| !args.contains(&Operand::Var(dst))) {
@@ -56,6 +79,7 @@ impl Known {
 
     /// A variable is set.
     pub(super) fn forget(&mut self, v: VarId) {
+        self.below.remove(&v);
         for key in self.about.remove(&v).into_iter().flatten() {
             let holds = self.results.get(&key).is_some_and(|result| *result == v || key.1.contains(&Operand::Var(v)));
             if holds {

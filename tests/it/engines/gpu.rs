@@ -209,6 +209,7 @@ fn programs_for_a_gpu_keep_within_their_limits() {
         let units = Units::Machine(Arc::clone(&compiled.units), Arc::clone(&compiled.plan));
         let codes = match cuda::report(units, precision, "sm_90") {
             Ok(codes) => codes,
+            Err(why) if std::env::var_os("AUTOBATCH_NVRTC").is_some() => panic!("{file}: {why}"),
             Err(why) => return eprintln!("machine code for a GPU is not tested: {why}"),
         };
         let most = |of: fn(&cuda::MachineCode) -> usize| codes.iter().map(of).max().expect("there is code");
