@@ -135,7 +135,7 @@ class Function:
 
         `count` is how many lanes there are where no array tells. Of lanes that trap `on_trap="mask"` gives zeros, where
         `"raise"` raises a `LaneError`. More keywords are options: `threads`, `first_lane` (lane i has the random stream of
-        `first_lane + i`), `engine`, `codegen`, `real`, `device`, `memory_limit`.
+        `first_lane + i`), `engine`, `codegen`, `real`, `device`, `memory_limit`, `device_memory`.
         """
         if on_trap not in ("raise", "mask"):
             raise InputError(f"on_trap={on_trap!r}: there is 'raise' and 'mask'")

@@ -427,7 +427,7 @@ def sample(
     these of its chains are run and nothing is given, where several processes fill a store: `resume` gives all. `executor` is what
     runs the chains of a store elsewhere, `lanes_per_task` in each task: a pool, or the executor of Dask
     (`client.get_executor(retries=…)`), MPI, Parsl; the store must be on a file system that all of them have. More keywords are
-    `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`.
+    `threads`, `engine`, `codegen`, `real` ("f32"), `device` ("cuda"), `memory_limit`, `device_memory`.
 
     `dims` names axes of variables and of data, `{"theta": ["school"]}`, and `coords` says what stands along them, `{"school":
     ["Choate", …]}`: so they are in `fit.to_datatree()` and in a store, and tables have a row `theta[Choate]`. Without `dims` axes
@@ -607,7 +607,7 @@ def resume(
     """Goes on with a run whose draws are in a store, where it was stopped or killed: every draw is the one that an
     uninterrupted run gives. With `more_draws`, for so many iterations more of each chain. Gives all draws of the store.
 
-    Of more keywords there are those that change no draw: `threads`, `engine`, `codegen`, `device`, `memory_limit`.
+    Of more keywords there are those that change no draw: `threads`, `engine`, `codegen`, `device`, `memory_limit`, `device_memory`.
     """
     if isinstance(more_draws, bool) or not isinstance(more_draws, (int, np.integer)) or more_draws < 0:
         raise InputError(f"more_draws is {more_draws!r}, but must be an int from 0 on")

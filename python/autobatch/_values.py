@@ -127,12 +127,15 @@ def options(
     real: str = "f64",
     device: str = "cpu",
     memory_limit: int | None = None,
+    device_memory: int | None = None,
 ) -> dict[str, Any]:
     """Options of a run."""
     for name, value in (("seed", seed), ("threads", threads), ("first_lane", first_lane)):
         if not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
             raise InputError(f"{name} is {value!r}, but must be an int from 0 on")
-    if memory_limit is not None and (not isinstance(memory_limit, (int, np.integer)) or memory_limit <= 0):
-        raise InputError(f"memory_limit is {memory_limit!r}, but must be a number of bytes")
+    limits: dict[str, Any] = dict(memory_limit=memory_limit, device_memory=device_memory)
+    for name, value in limits.items():
+        if value is not None and (not isinstance(value, (int, np.integer)) or value <= 0):
+            raise InputError(f"{name} is {value!r}, but must be a number of bytes")
     ints: dict[str, Any] = dict(seed=int(seed), threads=int(threads), first_lane=int(first_lane))
-    return ints | dict(engine=engine, codegen=codegen, real=real, device=device, memory_limit=memory_limit)
+    return ints | dict(engine=engine, codegen=codegen, real=real, device=device) | limits

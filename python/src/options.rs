@@ -19,6 +19,7 @@ pub(crate) struct Asked {
     real: String,
     device: String,
     memory_limit: Option<u64>,
+    device_memory: Option<u64>,
 }
 
 /// A line that a model prints, as the command tells it.
@@ -64,6 +65,9 @@ impl Asked {
             .prints(Prints::to(said));
         if let Some(bytes) = self.memory_limit {
             options = options.memory_limit(bytes);
+        }
+        if let Some(bytes) = self.device_memory {
+            options = options.device_memory(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if self.device != "cpu" {
             options = options.backend(device(&self.device).map_err(|e| crate::errors::raised(py, &e))?);

@@ -109,6 +109,7 @@ def test_what_is_refused() -> None:
         (dict(init=0.5), "init is 0.5"),
         (dict(init={"x": [1, 2, 3]}, starts=[[0, 0, 0]]), "both say"),
         (dict(memory_limit=-5), "memory_limit is -5"),
+        (dict(device_memory=0), "device_memory is 0"),
         (dict(init={"y": 1}), "`y`"),
         (dict(init=[{"x": [1, 2, 3]}] * 3), "3 chains"),
         (dict(real="f16"), "'f64' and 'f32'"),

@@ -33,6 +33,14 @@ impl DeviceStats {
         self.records += other.records;
     }
 
+    /// What one device did in several runs.
+    pub(crate) fn of_runs(runs: impl Iterator<Item = DeviceStats>) -> Option<DeviceStats> {
+        runs.reduce(|mut all, run| {
+            all.add(run);
+            all
+        })
+    }
+
     /// What several devices did beside one another, as one: their seconds are added up.
     pub(crate) fn of_all(devices: Vec<DeviceStats>) -> Option<DeviceStats> {
         let mut names: IndexMap<String, usize> = IndexMap::new();
@@ -43,10 +51,7 @@ impl DeviceStats {
         };
         let name = names.iter().map(named).collect::<Vec<_>>().join(", ");
         let threads = devices.iter().map(|device| device.threads).sum();
-        let mut all = devices.into_iter().reduce(|mut all, device| {
-            all.add(device);
-            all
-        })?;
+        let mut all = Self::of_runs(devices.into_iter())?;
         (all.name, all.threads) = (name, threads);
         Some(all)
     }

@@ -147,7 +147,7 @@ impl Cuda {
     /// The GPUs of this name: `cuda`, or `cuda:0`, is the first one, `cuda:0,2` are two, and `cuda:all` all that there are.
     pub fn named(name: &str) -> Option<Self> {
         let list = match name.strip_prefix("cuda")? {
-            "" | ":0" => return Some(Self::first()),
+            "" => return Some(Self::first()),
             ":all" => return Some(Self { numbers: Vec::new(), name: "cuda:all" }),
             list => list.strip_prefix(':')?,
         };
@@ -156,6 +156,9 @@ impl Cuda {
         let different: BTreeSet<usize> = numbers.iter().copied().collect();
         if different.len() < numbers.len() {
             return None;
+        }
+        if numbers == [0] {
+            return Some(Self::first());
         }
         let name = kept(format!("cuda:{}", numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",")));
         Some(Self { numbers, name })

@@ -106,11 +106,7 @@ fn put_together(by_device: Vec<Vec<Part>>) -> Outcome {
     let mut devices: Vec<DeviceStats> = Vec::new();
     let mut parts: Vec<Part> = Vec::new();
     for mut done in by_device {
-        let did = done.iter_mut().filter_map(|(_, outcome)| outcome.stats.device.take());
-        devices.extend(did.reduce(|mut all, more| {
-            all.add(more);
-            all
-        }));
+        devices.extend(DeviceStats::of_runs(done.iter_mut().filter_map(|(_, outcome)| outcome.stats.device.take())));
         parts.append(&mut done);
     }
     parts.sort_by_key(|(first, _)| *first);

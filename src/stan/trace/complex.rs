@@ -30,6 +30,11 @@ impl Kind {
         shape.push(2);
         (Kind { base: Base::Real, arrays: shape.len() }, shape)
     }
+
+    /// How routines are given it: whether as ints, and of which shape.
+    pub(super) fn given(self, shape: &[usize]) -> (bool, Vec<usize>) {
+        (self.is_int(), self.packed(shape.to_vec()).1)
+    }
 }
 
 impl Val {

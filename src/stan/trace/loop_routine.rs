@@ -263,7 +263,7 @@ impl Tracer<'_> {
         let terms: Vec<Elem> = terms[2..].iter().map(|t| t.value).collect();
         let mut slots: Vec<Slot> = Vec::new();
         for (g, state) in given.inputs.iter().zip(states) {
-            let (int, shape) = (g.kind.is_int(), g.kind.packed(g.shape.clone()).1);
+            let (int, shape) = g.kind.given(&g.shape);
             let state = state_of(&graph, &g.name, state.packed());
             let state = if g.state { state.map(|v| if int { v } else { v.promoted() }) } else { None };
             slots.push(Slot { name: g.name.clone(), int, shape, state });

@@ -312,7 +312,7 @@ impl<'a> Tracer<'a> {
             for ((param, arg), known) in function.params.iter().zip(args).zip(&known) {
                 if known.is_none() {
                     slots.extend(arg.named_parts(&param.name.text).into_iter().map(|(name, part)| {
-                        let (int, shape) = (part.kind.is_int(), part.kind.packed(part.shape.clone()).1);
+                        let (int, shape) = part.kind.given(&part.shape);
                         Slot { name, int, shape, state: None }
                     }));
                 }

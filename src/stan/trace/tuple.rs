@@ -81,7 +81,7 @@ impl Form {
     /// For each plain part whether it is of ints, and its shape, as routines are given it.
     pub(super) fn packed(&self) -> Vec<(bool, Vec<usize>)> {
         match self {
-            Form::Plain(kind, shape) => vec![(kind.is_int(), kind.packed(shape.clone()).1)],
+            Form::Plain(kind, shape) => vec![kind.given(shape)],
             Form::Tuple(_, parts) => parts.iter().flat_map(Form::packed).collect(),
         }
     }

@@ -137,6 +137,7 @@ fn names_of_gpus_are_lists_of_different_numbers() {
     for (name, known) in [
         ("cuda", "cuda"),
         ("cuda:0", "cuda"),
+        ("cuda:00", "cuda"),
         ("cuda:3", "cuda:3"),
         ("cuda:0,2", "cuda:0,2"),
         ("cuda:2,0", "cuda:2,0"),
