@@ -101,6 +101,7 @@ pub(super) fn laplace(args: &LaplaceArgs) -> Result<ExitCode, Error> {
     }
     report_failed(draws.failed.as_ref(), draws.q.shape[1]);
     written?;
+    draws.fatal.map_or(Ok(()), Err)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(interrupted());
     }

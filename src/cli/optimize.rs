@@ -89,6 +89,7 @@ pub(super) fn optimize(args: &OptimizeArgs) -> Result<ExitCode, Error> {
     print(&report(&optima));
     report_failed(optima.failed.as_ref(), n);
     written?;
+    optima.fatal.clone().map_or(Ok(()), Err)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(interrupted());
     }

@@ -94,6 +94,7 @@ pub(super) fn pathfinder(args: &PathfinderArgs) -> Result<ExitCode, Error> {
     print(&format!("\n{}\n{rows} draws\n", paths(&draws)));
     warn(args, &draws);
     written?;
+    draws.fatal.map_or(Ok(()), Err)?;
     if stop.load(Ordering::Relaxed) {
         return Ok(interrupted());
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use indexmap::IndexMap;
 
 use crate::mcmc::quantities::Quantities;
+use crate::mcmc::sampling::QuantitiesOfDraws;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind};
 use crate::report::stan_csv::{CsvHeader, CsvTables};
@@ -68,7 +69,7 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
     let loaded = Model::load(&args.model, &args.data, SAMPLED, options.settings.seed)?;
     let model = Quantities::new(&loaded.source(), &|function| loaded.inputs(function))?;
     run_starts();
-    let (quantities, failed) = model.of(&draws, &origin, &options)?;
+    let QuantitiesOfDraws { arrays: quantities, failed, fatal } = model.of(&draws, &origin, &options)?;
     if quantities.is_empty() {
         let message = format!("{} computes nothing of its parameters", args.model.display());
         return Err(Error::new(ErrorKind::Input, message));
@@ -92,5 +93,6 @@ pub(super) fn generate(args: &QuantitiesArgs) -> Result<ExitCode, Error> {
         note(&format!("warning: {}", failed_draws(failed, chains * count, place)));
     }
     written?;
+    fatal.map_or(Ok(()), Err)?;
     Ok(ExitCode::SUCCESS)
 }

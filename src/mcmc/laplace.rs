@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 
 use super::log_prob::{Evaluated, LogProb};
 use super::posterior::Posterior;
-use super::sampling::{FailedDraws, ModelSource};
+use super::sampling::{FailedDraws, ModelSource, QuantitiesOfDraws};
 use crate::mcmc::streams::OF_NORMALS;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Program, Terms};
 use crate::run::{NoSink, TrapKind};
@@ -34,6 +34,8 @@ pub struct LaplaceDraws {
     pub parameters: IndexMap<String, Array>,
     /// Draws for which `parameters` trapped.
     pub failed: Option<FailedDraws>,
+    /// What one of them said that ends a command when all is written, as `fatal_error` of Stan does.
+    pub fatal: Option<Error>,
 }
 
 fn refused<T>(message: String) -> Result<T, Error> {
@@ -96,14 +98,14 @@ pub fn laplace(
         }));
     }
     let q = Array::real([1, draws, d], q);
-    let (parameters, failed) = posterior.parameters(&q, options)?;
+    let QuantitiesOfDraws { arrays: parameters, failed, fatal } = posterior.parameters(&q, options)?;
     let statistics = [("log_p", log_p), ("log_q", log_q)];
     let statistics = statistics.into_iter().map(|(name, values)| (name.to_owned(), Array::real([1, draws], values)));
     let covariance = inverse(&factor, d);
     // g' C g: Newton's step is C g, and its length is measured by the inverse of C.
     let squared: f64 = (0..d * d).map(|at| gradient[at / d] * covariance[at] * gradient[at % d]).sum();
     let mode_off = squared.max(0.0).sqrt();
-    Ok(LaplaceDraws { lp_mode, mode_off, covariance, q, statistics: statistics.collect(), parameters, failed })
+    Ok(LaplaceDraws { lp_mode, mode_off, covariance, q, statistics: statistics.collect(), parameters, failed, fatal })
 }
 
 /// The Hessian by central differences of the fourth order, as `nuts/newton.ab` has it.

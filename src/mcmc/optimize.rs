@@ -6,7 +6,7 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use super::posterior::{Joined, Posterior};
-use super::sampling::{FailedDraws, ModelSource, SamplerSettings, Tuning};
+use super::sampling::{FailedDraws, ModelSource, QuantitiesOfDraws, SamplerSettings, Tuning};
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Speakers, Terms};
 use crate::run::Trap;
 use crate::types::Array;
@@ -117,6 +117,8 @@ pub struct Optima {
     pub parameters: IndexMap<String, Array>,
     /// Optima for which `parameters` trapped.
     pub failed: Option<FailedDraws>,
+    /// What one of them said that ends a command when all is written, as `fatal_error` of Stan does.
+    pub fatal: Option<Error>,
     /// Starts that found no point to begin.
     pub traps: Vec<Trap>,
     /// What could be set, with its values.
@@ -218,8 +220,8 @@ impl Optimization {
             .collect();
         all.sort_by(|a, b| a.lp.total_cmp(&b.lp));
         let q = Array::real([1, all.len(), d], all.iter().flat_map(|optimum| optimum.q.clone()).collect());
-        let (parameters, failed) =
-            if all.is_empty() { (IndexMap::new(), None) } else { posterior.parameters(&q, options)? };
-        Ok(Optima { all, parameters, failed, traps: results.traps().to_vec(), settings: tuning.settings })
+        let made = if all.is_empty() { QuantitiesOfDraws::default() } else { posterior.parameters(&q, options)? };
+        let QuantitiesOfDraws { arrays: parameters, failed, fatal } = made;
+        Ok(Optima { all, parameters, failed, fatal, traps: results.traps().to_vec(), settings: tuning.settings })
     }
 }

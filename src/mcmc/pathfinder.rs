@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::optimize::{StopReason, points, tuning};
 use super::posterior::{Joined, Posterior};
 use super::psis;
-use super::sampling::{FailedDraws, ModelSource, SamplerSettings};
+use super::sampling::{FailedDraws, ModelSource, QuantitiesOfDraws, SamplerSettings};
 use crate::mcmc::streams::OF_RESAMPLING;
 use crate::parts::StreamId;
 use crate::program::{Engine, Error, ErrorKind, Function, Inputs, Options, Prints, Program, Terms};
@@ -84,6 +84,8 @@ pub struct PathfinderDraws {
     pub parameters: IndexMap<String, Array>,
     /// Draws for which `parameters` trapped.
     pub failed: Option<FailedDraws>,
+    /// What one of them said that ends a command when all is written, as `fatal_error` of Stan does.
+    pub fatal: Option<Error>,
     /// The shape of the tail of the importance ratios.
     pub pareto_k: Option<f64>,
     /// Paths that found no point to begin.
@@ -205,9 +207,9 @@ impl Pathfinder {
             ("path".to_owned(), path),
         ]);
         let q = Array::real([1, n, d], chosen.iter().flat_map(|at| draws[*at].q.iter().copied()).collect());
-        let (parameters, failed) = posterior.parameters(&q, options)?;
+        let QuantitiesOfDraws { arrays: parameters, failed, fatal } = posterior.parameters(&q, options)?;
         let traps = results.traps().to_vec();
-        Ok(PathfinderDraws { paths, q, statistics, parameters, failed, pareto_k, traps })
+        Ok(PathfinderDraws { paths, q, statistics, parameters, failed, fatal, pareto_k, traps })
     }
 
     /// Whether draws are chosen anew, by importance.

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::density_text::{DensityText, free_name, uses};
 use super::protocol::Q;
-use super::sampling::{AT_ONCE, DrawnParameters, Lesser, ModelSource, PARAMETERS};
+use super::sampling::{AT_ONCE, Lesser, ModelSource, PARAMETERS, QuantitiesOfDraws};
 use super::sampling::{density_of_terms, dimension, each_draw, options_of_draws, refuse_missing, rows_of};
 use crate::mcmc::streams::OF_POINTS;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program, Terms, Varying};
@@ -84,10 +84,11 @@ impl<'a> Posterior<'a> {
 
     /// The constrained parameters of points, chain × draw × coordinate, or `q` of a model that exports none; and those
     /// that have none.
-    pub(super) fn parameters(&self, q: &Array, options: &Options) -> Result<DrawnParameters, Error> {
+    pub(super) fn parameters(&self, q: &Array, options: &Options) -> Result<QuantitiesOfDraws, Error> {
         let (chains, draws, d) = (q.shape[0], q.shape[1], q.shape[2]);
         let Some(data) = &self.of_parameters else {
-            return Ok((IndexMap::from([(Q.to_owned(), q.clone())]), None));
+            let arrays = IndexMap::from([(Q.to_owned(), q.clone())]);
+            return Ok(QuantitiesOfDraws { arrays, ..QuantitiesOfDraws::default() });
         };
         let function = self.model.function(PARAMETERS)?;
         let name = function.signature().ports[0].name.clone();

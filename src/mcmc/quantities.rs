@@ -5,14 +5,11 @@ use indexmap::IndexMap;
 
 use super::by_value::{ByValue, QUANTITIES};
 use super::protocol::Q;
-use super::sampling::{AT_ONCE, FailedDraws, Lesser, ModelSource, PARAMETERS, each_draw};
+use super::sampling::{AT_ONCE, Lesser, ModelSource, PARAMETERS, QuantitiesOfDraws, each_draw};
 use crate::mcmc::streams::OF_QUANTITIES;
 use crate::program::io::Data;
 use crate::program::{Error, ErrorKind, Function, Inputs, Options, Program};
 use crate::types::Array;
-
-/// The quantities, chain × draw × event shape, and the draws that have none.
-pub type QuantitiesOfDraws = (IndexMap<String, Array>, Option<FailedDraws>);
 
 /// A model with its data, ready for draws.
 #[derive(Debug)]
@@ -93,9 +90,9 @@ impl Quantities {
         });
         let (chains, count) = size.unwrap_or((0, 0));
         let (function, names, values, by_value) = match &self.how {
-            How::Nothing => return Ok((IndexMap::new(), None)),
+            How::Nothing => return Ok(QuantitiesOfDraws::default()),
             How::ByValue(by_value) => {
-                let Some(function) = by_value.function()? else { return Ok((IndexMap::new(), None)) };
+                let Some(function) = by_value.function()? else { return Ok(QuantitiesOfDraws::default()) };
                 let mut values = Vec::new();
                 for taken in by_value.takes() {
                     let value = match draws.get(&taken.name) {

@@ -10,7 +10,8 @@ use crate::run::{NoMemory, Record, Sink, Trap};
 /// Hands on what a sink is told, and ends the run when a lane says what no other may go on after.
 pub(super) struct Ending<'a> {
     sink: &'a dyn Sink,
-    ended: Arc<AtomicBool>,
+    /// Where it ends the run.
+    ended: Option<Arc<AtomicBool>>,
     first: Mutex<Option<Trap>>,
 }
 
@@ -19,17 +20,24 @@ impl<'a> Ending<'a> {
     pub(super) fn new(sink: &'a dyn Sink, options: &Options) -> (Self, Options) {
         let (mut options, ended) = (options.clone(), Arc::new(AtomicBool::new(false)));
         options.settings.ended = Some(ended.clone());
-        (Self { sink, ended, first: Mutex::default() }, options)
+        (Self { ended: Some(ended), ..Self::noting(sink) }, options)
+    }
+
+    /// A run that goes on when a lane says so.
+    pub(super) fn noting(sink: &'a dyn Sink) -> Self {
+        Self { sink, ended: None, first: Mutex::default() }
     }
 
     fn look(&self, trap: &Trap) {
         if trap.is_fatal() {
             self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| trap.clone());
-            self.ended.store(true, Ordering::Relaxed);
+            if let Some(ended) = &self.ended {
+                ended.store(true, Ordering::Relaxed);
+            }
         }
     }
 
-    /// What the lane said that ended the run, if one did.
+    /// What a lane said first that ends a run, if one did.
     pub(super) fn said(self) -> Option<Error> {
         let first = self.first.into_inner().unwrap_or_else(PoisonError::into_inner);
         first.map(|trap| Error::new(ErrorKind::Fatal, trap.told()))

@@ -8,10 +8,10 @@ use crate::mcmc::sampling::FailedDraws;
 pub fn failed_draws(failed: &FailedDraws, all: usize, place: impl Fn(usize) -> String) -> String {
     let (n, trap) = (failed.positions.len(), &failed.first);
     let names: Vec<&str> = failed.variables().collect();
-    format!(
-        "{} failed for {n} of {all} draws, for which they are NaN and left out of the table; the first is {}: {}",
-        abridged(&names),
-        place(failed.positions[0]),
-        trap.told()
-    )
+    let (what, lost) = match names.is_empty() {
+        true => ("generated quantities".to_owned(), ""),
+        false => (abridged(&names), ", for which they are NaN and left out of the table"),
+    };
+    let (first, why) = (place(failed.positions[0]), trap.told());
+    format!("{what} failed for {n} of {all} draws{lost}; the first is {first}: {why}")
 }

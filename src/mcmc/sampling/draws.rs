@@ -50,7 +50,8 @@ pub struct Draws {
     pub chain_seconds: Vec<(f64, f64)>,
     /// Of so many iterations one is kept.
     pub thin: usize,
-    /// What a chain said that ended the run, as `fatal_error` of Stan does: the others were stopped.
+    /// What a chain said that ended the run, as `fatal_error` of Stan does: the others were stopped. Or what was said
+    /// of a draw, when all were there.
     pub fatal: Option<Error>,
     /// Draws for which the model's `parameters` trapped.
     pub failed: Option<FailedDraws>,

@@ -72,6 +72,8 @@ pub(super) struct Computed {
     /// Ascending.
     pub(super) failed: Vec<usize>,
     pub(super) first: Option<Trap>,
+    /// What one of them says that ends the run of a program.
+    pub(super) fatal: Option<Error>,
 }
 
 impl Computed {

@@ -74,7 +74,7 @@ impl Sampling {
     fn variables(&self, options: &Options) -> Result<IndexMap<String, Array>, Error> {
         let none = Array::zeros(&Type::new(DType::Real, [1, 0, self.dimension]));
         match self.has_parameters() {
-            true => Ok(self.parameters(&none, &|_| (0, 0), Phase::Sampling, options)?.0),
+            true => Ok(self.parameters(&none, &|_| (0, 0), Phase::Sampling, options)?.arrays),
             false => Ok(IndexMap::from([(Q.to_owned(), none)])),
         }
     }

@@ -67,12 +67,16 @@ impl Sampling {
         let (chains, count) = (&draws.chains, draws.draws.max(1));
         let of = |at: usize| (chains[at / count], at % count);
         let q = draws.parameters.shift_remove(Q).expect("the state is there");
-        (draws.parameters, draws.failed) = self.parameters(&q, &of, Phase::Sampling, options)?;
+        let made = self.parameters(&q, &of, Phase::Sampling, options)?;
+        (draws.parameters, draws.failed) = (made.arrays, made.failed);
+        draws.fatal = draws.fatal.take().or(made.fatal);
         if let Some(warmup) = &mut draws.warmup_states {
             let count = warmup.states.max(1);
             let of = |at: usize| (chains[at / count], at % count);
             let q = warmup.parameters.shift_remove(Q).expect("the state is there");
-            (warmup.parameters, _) = self.parameters(&q, &of, Phase::Warmup, options)?;
+            let made = self.parameters(&q, &of, Phase::Warmup, options)?;
+            warmup.parameters = made.arrays;
+            draws.fatal = draws.fatal.take().or(made.fatal);
         }
         Ok(())
     }
@@ -81,11 +85,15 @@ impl Sampling {
     pub(super) fn constrain_each(&self, draws: &mut Draws, options: &Options) -> Result<(), Error> {
         let (numbers, count) = (draws.chains.clone(), draws.draws);
         let parts = draws.each_chain.iter_mut().map(|chain| (chain.chain, &mut chain.parameters)).collect();
-        (draws.parameters, draws.failed) = self.constrain_parts(parts, (&numbers, count), Phase::Sampling, options)?;
+        let made = self.constrain_parts(parts, (&numbers, count), Phase::Sampling, options)?;
+        (draws.parameters, draws.failed) = (made.arrays, made.failed);
+        draws.fatal = draws.fatal.take().or(made.fatal);
         if let Some(warmup) = &mut draws.warmup_states {
             let chains = draws.each_chain.iter_mut();
             let parts = chains.filter_map(|c| Some((c.chain, &mut c.warmup_states.as_mut()?.parameters))).collect();
-            (warmup.parameters, _) = self.constrain_parts(parts, (&numbers, warmup.states), Phase::Warmup, options)?;
+            let made = self.constrain_parts(parts, (&numbers, warmup.states), Phase::Warmup, options)?;
+            warmup.parameters = made.arrays;
+            draws.fatal = draws.fatal.take().or(made.fatal);
         }
         Ok(())
     }
@@ -98,7 +106,7 @@ impl Sampling {
         (chains, count): (&[usize], usize),
         phase: Phase,
         options: &Options,
-    ) -> Result<DrawnParameters, Error> {
+    ) -> Result<QuantitiesOfDraws, Error> {
         let mut q: Option<Array> = None;
         let mut places: Vec<(usize, usize)> = Vec::new();
         let mut starts: Vec<usize> = Vec::with_capacity(parts.len());
@@ -112,9 +120,10 @@ impl Sampling {
                 Some(q) => q.append_rows(&states),
             }
         }
-        let Some(mut q) = q else { return Ok((IndexMap::new(), None)) };
+        let Some(mut q) = q else { return Ok(QuantitiesOfDraws::default()) };
         q.shape.insert(0, 1);
-        let (mut all, failed) = self.parameters(&q, &|at| places[at], phase, options)?;
+        let QuantitiesOfDraws { arrays: mut all, failed, fatal } =
+            self.parameters(&q, &|at| places[at], phase, options)?;
         for array in all.values_mut() {
             array.shape.remove(0);
         }
@@ -137,10 +146,10 @@ impl Sampling {
         });
         // Chains and draws ascend in both.
         let failed = failed.and_then(|failed| failed.moved(&|at| kept.binary_search(&at).ok()));
-        Ok((arrays.collect(), failed))
+        Ok(QuantitiesOfDraws { arrays: arrays.collect(), failed, fatal })
     }
 
-    /// The constrained parameters of states, chain × draw × coordinate, and the draws that lack some. `of` gives the
+    /// The constrained parameters of states, chain × draw × coordinate. `of` gives the
     /// numbers of the chain and of the draw of a state, by its place.
     pub(super) fn parameters(
         &self,
@@ -148,7 +157,7 @@ impl Sampling {
         of: &(dyn Fn(usize) -> (usize, usize) + Sync),
         phase: Phase,
         options: &Options,
-    ) -> Result<DrawnParameters, Error> {
+    ) -> Result<QuantitiesOfDraws, Error> {
         let function = self.model.function(PARAMETERS)?;
         let dimension = q.shape[2];
         let options = options_of_draws(options);
@@ -204,8 +213,16 @@ pub(in crate::mcmc) fn rows_of(q: &Array, dimension: usize, positions: &[usize])
     Array::real([positions.len(), dimension], rows.collect())
 }
 
-/// Parameters of draws, chain × draw × event shape, and the draws that lack some.
-pub(in crate::mcmc) type DrawnParameters = (IndexMap<String, Array>, Option<FailedDraws>);
+/// What is computed of draws.
+#[derive(Clone, Default, Debug)]
+pub struct QuantitiesOfDraws {
+    /// Its variables, chain × draw × event shape.
+    pub arrays: IndexMap<String, Array>,
+    /// The draws that lack some.
+    pub failed: Option<FailedDraws>,
+    /// What one of them said that ends a command when all is written, as `fatal_error` of Stan does.
+    pub fatal: Option<Error>,
+}
 
 /// A function of draws, bound to those of these positions, chain · draws + draw: that of stage 0 gives all that there
 /// is, and the later ones, as far as there are such, less and less.
@@ -220,11 +237,13 @@ pub(in crate::mcmc) fn each_draw(
     (number, who): (&dyn Fn(usize) -> u64, &(dyn Fn(usize) -> String + Sync)),
     names: &[(String, String)],
     options: &Options,
-) -> Result<DrawnParameters, Error> {
+) -> Result<QuantitiesOfDraws, Error> {
     let mut options = options.clone();
     (options.settings.stats, options.settings.profile) = (false, false);
     let all: Vec<usize> = (0..chains * draws).collect();
-    let Some(mut computed) = run(bind, (0, &all), number, who, &options)? else { return Ok((IndexMap::new(), None)) };
+    let Some(mut computed) = run(bind, (0, &all), number, who, &options)? else {
+        return Ok(QuantitiesOfDraws::default());
+    };
     let (positions, mut lost) = (computed.failed.clone(), vec![]);
     for stage in 1.. {
         if computed.failed.is_empty() {
@@ -246,7 +265,7 @@ pub(in crate::mcmc) fn each_draw(
     });
     let mut arrays = by_value::renamed(computed.arrays, names);
     arrays.values_mut().for_each(|array| failed::by_chain(array, (chains, draws)));
-    Ok((arrays, failed))
+    Ok(QuantitiesOfDraws { arrays, failed, fatal: computed.fatal })
 }
 
 /// What the function of a stage gives for draws of these positions.
@@ -257,14 +276,15 @@ fn run(
     who: &(dyn Fn(usize) -> String + Sync),
     options: &Options,
 ) -> Result<Option<Computed>, Error> {
-    let mut computed = Computed { arrays: IndexMap::new(), failed: vec![], first: None };
+    let mut computed = Computed { arrays: IndexMap::new(), failed: vec![], first: None, fatal: None };
     for first in (0..positions.len().max(1)).step_by(at_once) {
         let part = &positions[first..positions.len().min(first + at_once)];
         let Some(mut bound) = bind(stage, part)? else { return Ok(None) };
         bound.inputs_mut().lanes = part.iter().map(|at| number(*at)).collect();
         let who = |position: usize| who(part[position]);
         let sink = Speakers { prints: &options.prints, of_results: true, who: &who };
-        let results = bound.run(options, &sink)?;
+        let (results, fatal) = bound.run_on(options, &sink)?;
+        computed.fatal = computed.fatal.or(fatal);
         if results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted) {
             let message = format!("stopped: {first} of {} draws were done, and nothing is written", positions.len());
             return Err(Error::new(ErrorKind::Interrupted, message));

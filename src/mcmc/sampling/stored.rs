@@ -4,9 +4,9 @@
 //! disk that is slower than all of them, and, where warmup is pooled, for the others.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -98,10 +98,11 @@ impl Sampling {
         let mut options = options.clone();
         options.settings.stop = Some(Arc::clone(&stop));
         let start = Instant::now();
-        let over = AtomicBool::new(false);
+        let (over, said) = (AtomicBool::new(false), OnceLock::new());
         let blocks = blocks.into_iter().zip(states).map(|(block, states)| StoredBlock::new(block, states)).collect();
         let (sampling, store, recorder, first) = (self, &*store, &recorder, chains.start);
-        let writer = Writer { sampling, store, layout, first, blocks, recorder, options: &options, stop: &stop };
+        let writer =
+            Writer { sampling, store, layout, first, blocks, recorder, options: &options, stop: &stop, fatal: &said };
         let _answered = observer.asks().map(|asks| asks.of_store(store));
         let (results, written) = std::thread::scope(|scope| {
             let (running, done) = mpsc::channel();
@@ -137,7 +138,7 @@ impl Sampling {
         Ok(StoredRun {
             reached: Reached::of(&recorder.states(), &self.iterations()).after(start.elapsed().as_secs_f64()),
             stopped: fatal.is_some() || results.traps().iter().any(|trap| trap.kind == TrapKind::Interrupted),
-            fatal,
+            fatal: fatal.or(said.into_inner()),
             resumed,
             iterations: at_end.iter().flat_map(|block| &block.lanes).map(|lane| lane.iteration).sum(),
             can_go_on: self.pools() && self.can_go_on(store, &at_end)?,

@@ -1,12 +1,13 @@
 //! The thread that stores what chains tell: it takes the rows of each up to its last state, computes the constrained
 //! parameters of them, and writes them before the state.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Sampling;
 use super::layout::{Layout, PARAMETERS_FAILED, REACHED_DEPTH, of_phase, stored_name};
-use super::parameters::Phase;
+use super::parameters::{Phase, QuantitiesOfDraws};
 use super::records::{Recorder, Stored};
 use crate::mcmc::protocol::{INV_METRIC, ITERATION, Q, STEPSIZE, TREEDEPTH};
 use crate::program::{Error, Options};
@@ -54,6 +55,8 @@ pub(super) struct Writer<'a> {
     pub(super) options: &'a Options,
     /// Ends the run.
     pub(super) stop: &'a AtomicBool,
+    /// What was said of a draw that ends the command when all are stored.
+    pub(super) fatal: &'a OnceLock<Error>,
 }
 
 impl Drop for Writer<'_> {
@@ -252,7 +255,11 @@ impl Writer<'_> {
             .collect();
         let mut options = self.options.clone();
         options.settings = options.settings.clone().threads(threads);
-        let (made, failed) = self.sampling.parameters(&q, &|at| places[at], phase, &options)?;
+        let QuantitiesOfDraws { arrays: made, failed, fatal } =
+            self.sampling.parameters(&q, &|at| places[at], phase, &options)?;
+        if let Some(fatal) = fatal {
+            self.fatal.get_or_init(|| fatal);
+        }
         let mut flags = vec![false; count];
         if let Some(failed) = failed {
             failed.positions.iter().for_each(|at| flags[*at] = true);

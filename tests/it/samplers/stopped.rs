@@ -62,6 +62,61 @@ fn a_fatal_error_of_the_program_loses_no_draws() {
 }
 
 #[test]
+fn a_fatal_error_of_generated_quantities_loses_those_of_its_draw() {
+    let folder = Folder::new("stopped-fatal-quantities");
+    let program = folder.0.join("fatal.stan").display().to_string();
+    let text = "parameters { real x; } model { x ~ normal(0, 1); }
+        generated quantities { real y = 2 * x; if (x > 2.5) fatal_error(\"too far: \", x); }";
+    std::fs::write(&program, text).expect("a file can be written");
+    let [file, quantities] = ["draws.json", "quantities.json"].map(|name| folder.0.join(name).display().to_string());
+    let sizes = ["--chains", "4", "--warmup", "100", "--draws", "300", "--seed", "1", "--codegen", "off"];
+    let again = ["generate-quantities", &program, "--draws", &file, "--output", &quantities];
+    for (run, written) in
+        [(&[&["sample", &program, "--output", &file][..], &sizes].concat()[..], &file), (&again, &quantities)]
+    {
+        let output = autobatch(run).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let last = said.lines().last().expect("it says something");
+        assert!(last.starts_with("error: fatal_error: too far: "), "{said}");
+        let values = |file: &str, name: &str| -> Vec<Option<f64>> {
+            let text = std::fs::read_to_string(file).expect("it is written");
+            let file: serde_json::Value = serde_json::from_str(&text).expect("an object");
+            let chains = file[name].as_array().expect("chains").iter();
+            chains.flat_map(|chain| chain.as_array().expect("draws").iter().map(|x| x.as_f64())).collect()
+        };
+        let (x, y) = (values(&file, "x"), values(written, "y"));
+        assert_eq!((x.len(), y.len()), (1200, 1200));
+        let of = |x: f64| (x <= 2.5).then_some(2.0 * x);
+        assert!(x.iter().any(|x| x.expect("a number") > 2.5));
+        assert!(x.iter().zip(&y).all(|(x, y)| of(x.expect("a number")) == *y), "{said}");
+    }
+    // A store has all draws, too, and is done.
+    let store = folder.0.join("draws.zarr").display().to_string();
+    let run = [&["sample", &program, "--store", &store][..], &sizes].concat();
+    let output = autobatch(&run).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("error: fatal_error: too far: "), "{said}");
+    for run in [&["summary", &store][..], &["resume", &store]] {
+        let output = autobatch(run).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{run:?}: {said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1200 draws"), "{run:?}");
+    }
+    // A state of warmup says as much.
+    let far = "parameters { real x; } model { x ~ normal(0, 1); }
+        generated quantities { if (x > 50) fatal_error(\"too far\"); }";
+    std::fs::write(&program, far).expect("a file can be written");
+    let init = folder.0.join("start.json").display().to_string();
+    std::fs::write(&init, "{\"x\": 60}").expect("a file can be written");
+    let start =
+        ["--save-warmup", "--init", &init, "--chains", "1", "--warmup", "50", "--draws", "10", "--stepsize", "0.1"];
+    let output = autobatch(&[&["sample", &program][..], &start].concat()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("error: fatal_error: too far"), "{said}");
+}
+
+#[test]
 fn a_batch_system_gets_what_was_drawn() {
     let folder = Folder::new("stopped-term");
     let file = folder.0.join("draws.json").display().to_string();
