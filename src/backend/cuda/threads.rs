@@ -305,6 +305,10 @@ impl StraightFrame for Threads {
         unreachable!("draws are text")
     }
 
+    fn ahead(&self, _: Draw, _: &str, _: &str) -> [String; 2] {
+        unreachable!("draws are text")
+    }
+
     fn kernel(&self, _: usize, _: &[String], _: &str) -> String {
         unreachable!("there are no kernels")
     }

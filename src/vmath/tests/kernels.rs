@@ -131,3 +131,17 @@ fn sums_follow_their_definition() {
         assert_eq!(dot(&xs, &ones).to_bits(), expected.to_bits());
     }
 }
+
+#[test]
+fn sums_of_the_chain_rule_are_dot_products_where_these_are_numbers() {
+    // A product that underflows leaves -0, which a later product of a zero makes +0, or leaves.
+    for last in [0.0, -0.0] {
+        let (x, y): ([f64; 4], [f64; 4]) = ([1e-200, last, 0.0, last], [-1e-200, -3.0, 2.0, -3.0]);
+        for n in 0..=x.len() {
+            let sum = chain_dot(n, None, |k| (x[k], y[k]));
+            assert_eq!(sum.to_bits(), dot(&x[..n], &y[..n]).to_bits(), "{n} of {x:?}");
+        }
+    }
+    let (x, y) = ([f64::INFINITY, 2.0, 0.0, 0.0], [0.0, 3.0, f64::NAN, f64::NEG_INFINITY]);
+    assert_eq!(chain_dot(4, None, |k| (x[k], y[k])), 6.0);
+}

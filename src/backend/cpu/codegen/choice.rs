@@ -567,6 +567,12 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Whether a try should go on with lanes that no shard has taken, if there are any: one that was half done said
+    /// nothing.
+    pub(in crate::backend::cpu) fn wants_whole(&self) -> bool {
+        self.vain > 0 && matches!(self.role, Role::Tries(Side::Straight))
+    }
+
     /// Generated functions came to a shard of groups in which so many lanes are half done without them.
     pub(in crate::backend::cpu) fn changed(&mut self, lanes: usize) {
         if matches!(self.chooser, Chooser::Measured(..)) {
@@ -752,6 +758,23 @@ mod tests {
         };
         assert_eq!([visits(1), visits(2), visits(1)], [0.0; 3]);
         assert!((0..100).map(|_| visits(4)).any(|work| work > 0.0));
+    }
+
+    #[test]
+    fn a_try_goes_on_with_whole_lanes_where_half_done_ones_say_nothing() {
+        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
+        let choice = Choice::between(groups, one_lane);
+        let run = Run { began: Instant::now(), busy: true, few: false };
+        choice.groups.add(Duration::from_secs(10_000), false);
+        choice.verdicts()[class(8)].in_groups = Pace { work: 1e6, seconds: 1e6 };
+        let mut course = Course::measured(&choice, run, (true, 8));
+        assert_eq!((course.role, course.wants_whole()), (TRIES, false));
+        for _ in 0..MOST_VAIN {
+            course.was_vain(Duration::ZERO);
+            assert_eq!((course.role, course.wants_whole()), (TRIES, true));
+        }
+        course.was_vain(Duration::ZERO);
+        assert_eq!((course.role, course.wants_whole()), (GROUPS, false));
     }
 
     #[test]

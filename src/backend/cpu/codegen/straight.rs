@@ -232,6 +232,12 @@ impl StraightFrame for Straight {
         format!("c->random({}, c->seed, lane, draw, {to}, {elements});", draw as i64)
     }
 
+    fn ahead(&self, draw: Draw, name: &str, one: &str) -> [String; 2] {
+        let is_ahead = format!("ab_is_ahead(c, &{name}, {}, lane, draw)", draw as i64);
+        let next = format!("{is_ahead} ? {name}.draws[(uint64_t)draw - {name}.first] : {one}");
+        [format!("struct ab_ahead {name} = {{0}};"), next]
+    }
+
     fn tell(&self, number: usize, values: &[String]) -> String {
         format!("c->tell(c, {number}, (const void *const[]){{{}}});", values.join(", "))
     }

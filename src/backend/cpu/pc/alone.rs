@@ -55,12 +55,20 @@ impl<'a, R: Real> Shard<'a, R> {
         self.alone = Some(alone);
     }
 
-    /// The next lane: of this shard, or of the queue. None where there is none, or no room for it.
+    /// The next lane: of this shard, or of the queue, which comes first where lanes that are half done say nothing and
+    /// there is a place that it can come back to. None where there is none, or no room for it.
     fn next_turn(&mut self, alone: &mut Self) -> Option<Turn> {
+        let longest = self.course.turn(Duration::ZERO);
+        let whole = || Turn { began: Instant::now(), longest, is_whole: true, visits: 0 };
+        if self.course.wants_whole() && self.live < self.width {
+            alone.refill();
+            if alone.live > 0 {
+                return Some(whole());
+            }
+        }
         let Some(lane) = self.next_lane() else {
             alone.refill();
-            let longest = self.course.turn(Duration::ZERO);
-            return (alone.live > 0).then(|| Turn { began: Instant::now(), longest, is_whole: true, visits: 0 });
+            return (alone.live > 0).then(whole);
         };
         let start = Instant::now();
         if alone.take_lane(self, lane).is_err() {

@@ -164,7 +164,7 @@ impl<T: Ending> Writer<'_, T> {
                 Some(Known::Number(if plain { self.plain_of(sum) } else { sum }))
             }
             Class::Reduction(reduction) if !plain => self.folded_axes(Fold::All(reduction), block, ty, args[0]),
-            Class::Draw(draw) => self.drawn(draw, ty),
+            Class::Draw(draw) => self.drawn(block, draw, ty),
             Class::Triangular(_) => self.by_kernel(prim, block, dst, args),
             Class::Reduction(_) => None,
         }

@@ -56,6 +56,9 @@ pub(in crate::backend) trait StraightFrame: RegionFrame {
     fn sum_and_map(&self, operand: &str, sum: &str, inv_logit: &str, elements: usize) -> String;
     /// The statement that has the machine make so many draws of reals, from that of the lane on; it counts none.
     fn random(&self, draw: Draw, to: &str, elements: usize) -> String;
+    /// What declares draws of reals that the machine makes some at a time, by this name, and the next of them; `one`
+    /// makes one.
+    fn ahead(&self, draw: Draw, name: &str, one: &str) -> [String; 2];
     /// The statement that has the machine run the kernel of this number, with arrays at these addresses.
     fn kernel(&self, number: usize, operands: &[String], to: &str) -> String;
     /// The statement that has the machine note the message of this number, with values at these addresses.
@@ -622,12 +625,27 @@ impl<T: Ending> Writer<'_, T> {
         Some(format!("{base} + ({})", view.at(None)))
     }
 
-    /// Draws of the lane; none in a region.
-    pub(super) fn drawn(&mut self, draw: Draw, ty: &Type) -> Option<Known> {
+    /// Whether a block may follow upon itself.
+    fn leads_to_itself(&self, block: &Block<T>) -> bool {
+        let itself = |to: BlockId| std::ptr::eq(&self.units.blocks[to], block);
+        match block.term.exit() {
+            Some(Exit::Jump(to)) => itself(to),
+            Some(Exit::Branch(yes, no)) => itself(yes) || itself(no),
+            _ => false,
+        }
+    }
+
+    /// Draws of the lane; none in a region. Of a block that leads to itself the machine makes the draws of some turns
+    /// at once.
+    pub(super) fn drawn(&mut self, block: &Block<T>, draw: Draw, ty: &Type) -> Option<Known> {
         let frame = self.straight.as_ref()?.frame;
         let n = ty.elements();
         let text = |e: Option<&str>| Number::group(frame.draw(drawing(draw), e.unwrap_or("0")), ty.dtype);
-        let known = if n == 1 {
+        let known = if n == 1 && draw != Draw::RandomPosition && !self.is_scheduled() && self.leads_to_itself(block) {
+            let [declared, next] = frame.ahead(draw, &self.fresh("ahead"), &text(None).text);
+            self.declared.push(declared);
+            Known::Number(self.named(Number::group(next, DType::Real)))
+        } else if n == 1 {
             Known::Number(self.named(text(None)))
         } else if n >= FEWEST_MAPPED && !self.is_scheduled() {
             let to = self.array(n, DType::Real, false)?;

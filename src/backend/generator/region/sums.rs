@@ -11,17 +11,32 @@ use super::place::{Known, Number, Place, View};
 use super::text::Writer;
 use crate::backend::generator::ending::Ending;
 use crate::backend::generator::functions::{group_type, may_trap};
-use crate::backend::generator::operations::start;
-use crate::backend::generator::ssa::{Fold, Kind};
-use crate::prim::{BLOCK, Prim, Reduction, computed_elementwise};
+use crate::backend::generator::ssa::{Fold, Kind, Products};
+use crate::prim::{BLOCK, Prim, computed_elementwise};
 use crate::types::DType;
 use crate::unit::{Block, OpKind, Operand, ValueId};
 
-/// Chains of additions that go through a loop together: a processor that begins two additions a cycle, each of which takes
-/// four, has them all under way.
-const MOST_CHAINS: usize = 8;
+/// What sums begin with.
+const ZERO: &str = "r_splat((real)0e0)";
+/// Chains of additions that a processor has under way: it begins two additions a cycle, each of which takes four.
+const CHAINS: usize = 8;
+/// As many may go through a loop as there are registers for: a processor has 16 at least.
+const MOST_CHAINS: usize = 12;
+/// Cycles of an addition.
+const ADDITION: usize = 4;
+
+/// How many blocks of each of so many sums go through a loop together, so that their elements take the fewest cycles.
+fn abreast(sums: usize, blocks: usize) -> usize {
+    // A loop begins two additions a cycle and waits for the last.
+    let turn = |blocks: usize| if blocks > 0 { ADDITION.max((sums * blocks).div_ceil(CHAINS / ADDITION)) } else { 0 };
+    let cycles = |abreast: &usize| blocks / abreast * turn(*abreast) + turn(blocks % abreast);
+    let fewest = (CHAINS / sums).max(1);
+    let fit = |abreast: &usize| *abreast == fewest || sums * abreast <= MOST_CHAINS;
+    (fewest..=fewest + 2).filter(fit).min_by_key(cycles).expect("there is the first").min(blocks)
+}
 
 /// A sum that is still to be added up.
+#[derive(Clone)]
 pub(super) struct OpenSum {
     fold: Fold,
     /// The number that it is, by name.
@@ -133,7 +148,7 @@ impl<T: Ending> Writer<'_, T> {
             let elements = *elements;
             let (alike, others): (Vec<_>, Vec<_>) = open.into_iter().partition(|sum| sum.elements == elements);
             open = others;
-            alike.chunks(MOST_CHAINS).for_each(|sums| self.sums(elements, sums));
+            alike.chunks(CHAINS).for_each(|sums| self.sums(elements, sums));
         }
         self.free.append(&mut self.free_behind_sums);
         self.late_values.clear();
@@ -147,11 +162,35 @@ impl<T: Ending> Writer<'_, T> {
     }
 
     /// Sums of so many elements each, as `vmath::sum` has them.
+    ///
+    /// In straight code the tests of the chain rule take several times as long as the additions. They make a difference
+    /// only where a product is no number. Then the sum without them is none either, and is made again with them.
     fn sums(&mut self, elements: usize, sums: &[OpenSum]) {
-        let zero = start(Fold::All(Reduction::Sum), DType::Real).expect("a sum has a start");
         for sum in sums {
-            self.line(format!("R {} = {zero};", sum.name));
+            self.line(format!("R {} = {ZERO};", sum.name));
         }
+        let plainly = self.straight.is_some() && !self.is_scheduled();
+        let tested = |sum: &&OpenSum| plainly && sum.fold == Fold::Products(Products::ChainRule);
+        let again: Vec<OpenSum> = sums.iter().filter(tested).cloned().collect();
+        if again.is_empty() {
+            return self.add_up(elements, sums);
+        }
+        let plain = |sum: &OpenSum| match tested(&sum) {
+            true => OpenSum { fold: Fold::Products(Products::Ordinary), ..sum.clone() },
+            false => sum.clone(),
+        };
+        self.add_up(elements, &sums.iter().map(plain).collect::<Vec<_>>());
+        let bad: Vec<String> = again.iter().map(|sum| format!("b_any(r_is_nan({}))", sum.name)).collect();
+        self.open(&format!("if (AB_RARE({})) {{", bad.join(" || ")));
+        for sum in &again {
+            self.line(format!("{} = {ZERO};", sum.name));
+        }
+        self.add_up(elements, &again);
+        self.close();
+    }
+
+    /// What is added up in sums that begin with zero.
+    fn add_up(&mut self, elements: usize, sums: &[OpenSum]) {
         if elements <= BLOCK {
             self.open_loop_over("e", elements);
             self.line("AB_IN_ORDER;");
@@ -161,7 +200,7 @@ impl<T: Ending> Writer<'_, T> {
             return self.close();
         }
         let (whole, rest) = (elements / BLOCK, elements % BLOCK);
-        let abreast = MOST_CHAINS.div_ceil(sums.len()).min(elements.div_ceil(BLOCK));
+        let abreast = abreast(sums.len(), elements.div_ceil(BLOCK));
         let rounds = whole / abreast;
         let first = rounds * abreast * BLOCK;
         if rounds > 1 {
@@ -185,11 +224,10 @@ impl<T: Ending> Writer<'_, T> {
     /// So many blocks of each sum, of which the last has so many elements. `goes_on`: whether there are others before, as
     /// an expression.
     fn blocks_of_sums(&mut self, sums: &[OpenSum], (first, blocks, last): (&str, usize, usize), goes_on: &str) {
-        let zero = start(Fold::All(Reduction::Sum), DType::Real).expect("a sum has a start");
         let name = |sum: &OpenSum, block: usize| format!("{}_{block}", sum.name);
         let ty = group_type(DType::Real);
         for sum in sums {
-            (0..blocks).for_each(|block| self.line(format!("{ty} {} = {zero};", name(sum, block))));
+            (0..blocks).for_each(|block| self.line(format!("{ty} {} = {ZERO};", name(sum, block))));
         }
         // Up to where the last block ends, all of them go on; then the others.
         for (from, to, blocks) in [(0, last, blocks), (last, BLOCK, blocks - 1)] {

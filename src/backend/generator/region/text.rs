@@ -71,7 +71,7 @@ pub(super) struct Writer<'a, T> {
     scratch_of_block: usize,
     pub(super) scratch: usize,
     /// The declarations of arrays that are variables.
-    declared: Vec<String>,
+    pub(super) declared: Vec<String>,
     /// Those of the shared values that are tables of the text.
     tables: IndexMap<ConstantId, String>,
     /// The arrays of the block at hand by their names; those that nobody reads any more, and those that the open loop, or

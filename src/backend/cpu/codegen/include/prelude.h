@@ -102,6 +102,25 @@ static inline int ab_is_stopped(const struct ab_call *c) {
 #define AB_LOOKS 64
 #define AB_LOOK_AT_STOP if (AB_RARE(--looks == 0)) { looks = AB_LOOKS; if (ab_is_stopped(c)) { c->stopped = 1; goto leave; } }
 
+// Draws of a lane that are made before they are asked for. A call for some takes as long as two of them, so the first
+// of those that follow upon one another are made one by one, and then as many as the last time and as many again.
+struct ab_ahead {
+    uint64_t first, made, next, singly;
+    real draws[32];
+};
+// Whether this draw is there.
+static inline int ab_is_ahead(struct ab_call *c, struct ab_ahead *ahead, int64_t kind, int64_t lane, uint64_t draw) {
+    if (draw - ahead->first < ahead->made) return 1;
+    if (draw != ahead->next) ahead->made = ahead->singly = 0;
+    ahead->next = draw + 1;
+    if (ahead->singly++ < 3) return 0;
+    ahead->first = draw;
+    ahead->made = ahead->made == 0 ? 8 : ahead->made < 32 ? 2 * ahead->made : 32;
+    ahead->next = draw + ahead->made;
+    c->random(kind, c->seed, (uint64_t)lane, (int64_t)draw, ahead->draws, (int64_t)ahead->made);
+    return 1;
+}
+
 // Stands in loops that add up several sums side by side: a compiler must not make vectors of them, whose elements would be
 // added one by one.
 #define AB_IN_ORDER __asm__ volatile("")
