@@ -7,10 +7,10 @@ use super::{Error, ErrorKind, Options};
 use crate::parts::StreamId;
 use crate::run::{NoMemory, Record, Sink, Trap};
 
-/// Hands on what a sink is told, and ends the run when a lane says what no other may go on after.
+/// Hands on what a sink is told, and notes what a lane says that no other may go on after, which ends the run, too.
 pub(super) struct Ending<'a> {
     sink: &'a dyn Sink,
-    /// Where it ends the run.
+    /// Where the run is told to end; none where it goes on.
     ended: Option<Arc<AtomicBool>>,
     first: Mutex<Option<Trap>>,
 }

@@ -608,17 +608,6 @@ impl Bound {
         }
     }
 
-    /// The same, which goes on when a lane ends it, with the error that the first of them ends it with.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run), but for that one.
-    pub(crate) fn run_on(&self, options: &Options, sink: &dyn Sink) -> Result<(Results, Option<Error>), Error> {
-        let (estimate, budget) = (self.memory(options), self.budget(options)?);
-        let sink = fatal::Ending::noting(sink);
-        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, &budget, &sink)?;
-        Ok((Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate), sink.said()))
-    }
-
     /// The same with what there is when a lane ends the run, and the error that it ends it with, of the kind
     /// [`ErrorKind::Fatal`]: the other lanes are interrupted.
     ///
@@ -633,6 +622,17 @@ impl Bound {
         let estimate = self.memory(options);
         let (sink, options) = fatal::Ending::new(sink, options);
         let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, &options, budget, &sink)?;
+        Ok((Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate), sink.said()))
+    }
+
+    /// Runs it to its end also when a lane would end the run, with the error that the first such lane would end it with.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), but for that one.
+    pub(crate) fn run_on(&self, options: &Options, sink: &dyn Sink) -> Result<(Results, Option<Error>), Error> {
+        let (estimate, budget) = (self.memory(options), self.budget(options)?);
+        let sink = fatal::Ending::noting(sink);
+        let outcome = results::execute(&self.compiled, &self.executables, &self.inputs, options, &budget, &sink)?;
         Ok((Results::new(&self.compiled, &self.inputs, &self.axes, outcome, estimate), sink.said()))
     }
 }

@@ -17,12 +17,11 @@ pub fn chain_div<R: Real>(x: R, y: R) -> R {
     if quotient.is_nan() & ((x == R::ZERO) | (y.abs() == R::INFINITY)) { R::ZERO } else { quotient }
 }
 
-/// `x · y + sum`, in one rounding; `sum` where the product is no number and x or y is 0. Whether it is none does not
-/// wait for the sum.
+/// `x · y + sum`, in one rounding; `sum` where that is no number and x or y is 0.
 #[inline(always)]
 pub fn chain_mul_add<R: Real>(x: R, y: R, sum: R) -> R {
-    let zero_wins = (x * y).is_nan() & ((x == R::ZERO) | (y == R::ZERO));
-    if zero_wins { sum } else { x.mul_add(y, sum) }
+    let next = x.mul_add(y, sum);
+    if next.is_nan() & ((x == R::ZERO) | (y == R::ZERO)) { sum } else { next }
 }
 
 /// The dot product of so many pairs, added to `before` if there is something, in the order of [`dot`](super::dot).

@@ -149,8 +149,8 @@ impl Sampling {
         Ok(QuantitiesOfDraws { arrays: arrays.collect(), failed, fatal })
     }
 
-    /// The constrained parameters of states, chain × draw × coordinate. `of` gives the
-    /// numbers of the chain and of the draw of a state, by its place.
+    /// The constrained parameters of states, chain × draw × coordinate. `of` gives the numbers of the chain and of the
+    /// draw of a state, by its place.
     pub(super) fn parameters(
         &self,
         q: &Array,

@@ -91,6 +91,18 @@ fn a_fatal_error_of_generated_quantities_loses_those_of_its_draw() {
         assert!(x.iter().any(|x| x.expect("a number") > 2.5));
         assert!(x.iter().zip(&y).all(|(x, y)| of(x.expect("a number")) == *y), "{said}");
     }
+    // What looks for modes writes what there is, too.
+    let anywhere = folder.0.join("anywhere.stan").display().to_string();
+    std::fs::write(&anywhere, text.replace("x > 2.5", "x > -100")).expect("a file can be written");
+    for command in ["optimize", "laplace", "pathfinder"] {
+        let file = folder.0.join(format!("{command}.csv")).display().to_string();
+        let output = autobatch(&[command, &anywhere, "--seed", "1", "--output", &file]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.lines().last().is_some_and(|last| last.starts_with("error: fatal_error: too far: ")), "{said}");
+        let csv = std::fs::read_to_string(&file).expect("it is written");
+        assert!(csv.lines().last().is_some_and(|row| row.ends_with(",nan")), "{command}: {csv}");
+    }
     // A store has all draws, too, and is done.
     let store = folder.0.join("draws.zarr").display().to_string();
     let run = [&["sample", &program, "--store", &store][..], &sizes].concat();

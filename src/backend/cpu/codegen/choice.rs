@@ -567,10 +567,14 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Whether a try should go on with lanes that no shard has taken, if there are any: one that was half done said
-    /// nothing.
+    /// Whether lanes that no shard has taken, if there are any, go on before others: one that was half done told a try
+    /// nothing. In turns they do every second time.
     pub(in crate::backend::cpu) fn wants_whole(&self) -> bool {
-        self.vain > 0 && matches!(self.role, Role::Tries(Side::Straight))
+        match self.chooser {
+            Chooser::Nobody => false,
+            Chooser::Measured(..) => self.vain > 0 && self.role == Role::Tries(Side::Straight),
+            Chooser::InTurns(turns) => turns.changes() % 2 == 1,
+        }
     }
 
     /// Generated functions came to a shard of groups in which so many lanes are half done without them.
@@ -706,11 +710,15 @@ mod tests {
         }
     }
 
+    /// A choice with code in both forms, and a run of many lanes; none where there is no compiler.
+    fn choice_and_run() -> Option<(Choice, Run)> {
+        let choice = Choice::between(compiled(Form::Groups)?, compiled(Form::OneLane)?);
+        Some((choice, Run { began: Instant::now(), busy: true, few: false }))
+    }
+
     #[test]
     fn a_try_that_breaks_off_is_made_again_and_all_follow_who_wins() {
-        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
-        let choice = Choice::between(groups, one_lane);
-        let run = Run { began: Instant::now(), busy: true, few: false };
+        let Some((choice, run)) = choice_and_run() else { return };
         let begin = || Course::measured(&choice, run, (true, 8));
         // Hours were spent on work of a second, with which what the test itself takes is nothing.
         choice.groups.add(Duration::from_secs(10_000), false);
@@ -745,9 +753,7 @@ mod tests {
 
     #[test]
     fn lanes_that_are_half_done_when_code_comes_are_not_measured() {
-        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
-        let choice = Choice::between(groups, one_lane);
-        let run = Run { began: Instant::now(), busy: true, few: false };
+        let Some((choice, run)) = choice_and_run() else { return };
         let mut course = Course::measured(&choice, run, (false, 4));
         course.changed(4);
         let mut visits = |work| {
@@ -762,9 +768,7 @@ mod tests {
 
     #[test]
     fn a_try_goes_on_with_whole_lanes_where_half_done_ones_say_nothing() {
-        let (Some(groups), Some(one_lane)) = (compiled(Form::Groups), compiled(Form::OneLane)) else { return };
-        let choice = Choice::between(groups, one_lane);
-        let run = Run { began: Instant::now(), busy: true, few: false };
+        let Some((choice, run)) = choice_and_run() else { return };
         choice.groups.add(Duration::from_secs(10_000), false);
         choice.verdicts()[class(8)].in_groups = Pace { work: 1e6, seconds: 1e6 };
         let mut course = Course::measured(&choice, run, (true, 8));

@@ -593,10 +593,12 @@ LANES_FN D d_chain_mul(D a, D b) {
     D zero = d_splat(0.0), product = a * b;
     return d_select(b_and(d_is_nan(product), b_or(d_eq(a, zero), d_eq(b, zero))), zero, product);
 }
-// Whether the product is a number is known before the sum is: the chain of additions waits for nothing else.
+// A branch that is hardly ever taken: the next addition waits for this one, and for no selection behind it.
 LANES_FN D d_chain_fma(D a, D b, D c) {
-    D zero = d_splat(0.0);
-    return d_select(b_and(d_is_nan(a * b), b_or(d_eq(a, zero), d_eq(b, zero))), c, d_fma(a, b, c));
+    D zero = d_splat(0.0), next = d_fma(a, b, c);
+    if (__builtin_expect(b_any(d_is_nan(next)), 0))
+        next = d_select(b_and(d_is_nan(next), b_or(d_eq(a, zero), d_eq(b, zero))), c, next);
+    return next;
 }
 LANES_FN D d_chain_div(D a, D b) {
     D zero = d_splat(0.0), quotient = a / b;
@@ -834,8 +836,10 @@ LANES_FN R r_chain_mul(R a, R b) {
     return r_select(b_and(r_is_nan(product), b_or(r_eq(a, zero), r_eq(b, zero))), zero, product);
 }
 LANES_FN R r_chain_fma(R a, R b, R c) {
-    R zero = r_splat(0.0f);
-    return r_select(b_and(r_is_nan(a * b), b_or(r_eq(a, zero), r_eq(b, zero))), c, r_fma(a, b, c));
+    R zero = r_splat(0.0f), next = r_fma(a, b, c);
+    if (__builtin_expect(b_any(r_is_nan(next)), 0))
+        next = r_select(b_and(r_is_nan(next), b_or(r_eq(a, zero), r_eq(b, zero))), c, next);
+    return next;
 }
 LANES_FN R r_chain_div(R a, R b) {
     R zero = r_splat(0.0f), quotient = a / b;
